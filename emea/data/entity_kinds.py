@@ -10,6 +10,7 @@ from emea.data.graph import KnowledgeGraph
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
 
 BLANK = "_:"
 """Prefix of blank node names, which have no meaning outside their file."""
@@ -59,10 +60,13 @@ TAILS = HEADS | {
 def entity_kinds(graph: KnowledgeGraph) -> IntArray:
     """Return the ``EntityKind`` of each entity, ``[num_entities]``.
 
-    The RDF, RDFS and OWL vocabulary in the triples decides. Entities of a graph that does not use
+    A graph that was read from an ontology states them. Otherwise, the RDF, RDFS and OWL vocabulary
+    in the triples decides. Entities of a graph that does not use
     it, or that has no relation names, are individuals. If the triples state several kinds of an
     entity, a property is preferred to a class and a class to an individual.
     """
+    if graph.kinds is not None:
+        return graph.kinds
     kinds = np.full(graph.num_entities, EntityKind.INDIVIDUAL, dtype=np.int64)
     if graph.relation_names is None:
         return kinds

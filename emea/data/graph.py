@@ -7,6 +7,7 @@ import numpy as np
 
 from emea.data.arrays import IntArray, frozen
 from emea.data.attributes import AttributeTriples
+from emea.data.vectors import EntityVectors
 from emea.errors import DataError
 
 
@@ -23,6 +24,9 @@ class KnowledgeGraph:
         attributes: The literal triples, or ``None`` if they were not kept.
         labels: A label to show for each entity, empty if an entity has none. ``None`` means that
             no entity has a label.
+        kinds: ``[num_entities]`` the ``EntityKind`` of each entity, if entities are matched within
+            their kind only.
+        vectors: Vectors of entities, one object for each kind.
     """
 
     triples: IntArray
@@ -32,6 +36,8 @@ class KnowledgeGraph:
     relation_names: Sequence[str] | None = None
     attributes: AttributeTriples | None = None
     labels: Sequence[str] | None = None
+    kinds: IntArray | None = None
+    vectors: tuple[EntityVectors, ...] = ()
 
     def __post_init__(self) -> None:
         triples = frozen(self.triples, 3)
@@ -40,6 +46,12 @@ class KnowledgeGraph:
         check_ids(triples[:, 1], self.num_relations, "relation")
         if self.attributes is not None:
             check_ids(self.attributes.triples[:, 0], self.num_entities, "entity")
+        if self.kinds is not None:
+            object.__setattr__(self, "kinds", frozen(self.kinds, 1).reshape(-1))
+            if len(self.kinds) != self.num_entities:
+                raise DataError(f"{self.num_entities} entities have {len(self.kinds)} kinds")
+        for one in self.vectors:
+            check_ids(one.entities, self.num_entities, "entity")
 
     def __repr__(self) -> str:
         return (
@@ -98,6 +110,8 @@ class KnowledgeGraph:
             self.relation_names,
             None if self.attributes is None else self.attributes.relabelled(new_ids),
             labels,
+            None if self.kinds is None else self.kinds[old_ids],
+            tuple(one.relabelled(new_ids) for one in self.vectors),
         )
 
 

@@ -1,13 +1,16 @@
 """Two graphs to align, the links between them, and counts of what was read from files."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import FloatArray, IntArray, frozen
 from emea.data.graph import KnowledgeGraph, check_ids
 from emea.data.sorting import distinct_ids
+from emea.data.vectors import check_sizes
 from emea.errors import DataError
 
 # Public files give similar ids to linked entities (in DBP15K most links join id i to id
@@ -33,6 +36,13 @@ class LiteralMatches:
         anchors: ``[num_anchors, 2]`` pairs of entities that unambiguous equal values suggest, each
             entity in one of them.
         anchor_probs: ``[num_anchors]`` estimated probability of each anchor.
+        anchor_kinds: For each way in which values match, the number of anchors that it suggests,
+            and their mean probability.
+        num_confirming: How many neighbours of a right pair agree on average, as far as the anchors
+            show it.
+        same: ``[num_same, 2]`` value nodes whose normal forms are equal, also those that are too
+            common to be evidence.
+        negative: Whether different values are evidence against a pair.
     """
 
     source: KnowledgeGraph
@@ -41,6 +51,10 @@ class LiteralMatches:
     probs: FloatArray
     anchors: IntArray
     anchor_probs: FloatArray
+    anchor_kinds: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    num_confirming: float = 0.0
+    same: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    negative: bool = False
 
     def __repr__(self) -> str:
         return f"LiteralMatches({len(self.pairs):,} values, {len(self.anchors):,} anchors)"
@@ -58,6 +72,8 @@ class GraphReading:
         num_duplicates: Repetitions of a triple.
         num_isolated: Entities that have literals and no other triple.
         num_bad: Lines skipped because they could not be read.
+        left_out: Names of entities of the file that are not in the graph.
+        reason: Why they are left out.
     """
 
     label: str
@@ -66,6 +82,8 @@ class GraphReading:
     num_duplicates: int = 0
     num_isolated: int = 0
     num_bad: int = 0
+    left_out: frozenset[str] = frozenset()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,12 +163,15 @@ class GraphPair:
         name: The name of the pair in results.
         source: The graph whose entities are to be matched.
         target: The graph that contains the candidates.
-        links: ``[num_links, 2]`` all known links (source id, target id), one-to-one.
+        links: ``[num_links, 2]`` all known links (source id, target id).
         official: The published split of the links, if there is one.
         reading: Counts of what was read and left out, if the reader counts it.
         literals: Matching values of both graphs, if they are used as evidence.
         num_absent: The number of further known links whose source or target is not in its graph.
         rejected: ``[n, 2]`` pairs that a person rejected; ``None`` if there are none.
+        unmatched: ``[n]`` source entities that are known to have no counterpart, for the evaluation
+            only; ``None`` if there are none.
+        cardinality: How many counterparts an entity may have.
     """
 
     name: str
@@ -162,6 +183,8 @@ class GraphPair:
     literals: LiteralMatches | None = None
     num_absent: int = 0
     rejected: IntArray | None = None
+    unmatched: IntArray | None = None
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE
 
     def __post_init__(self) -> None:
         links = frozen(self.links, 2)
@@ -170,7 +193,16 @@ class GraphPair:
             object.__setattr__(self, "rejected", frozen(self.rejected, 2))
             check_ids(self.rejected[:, 0], self.source.num_entities, "source entity")
             check_ids(self.rejected[:, 1], self.target.num_entities, "target entity")
+        check_sizes(self.source.vectors, self.target.vectors)
         _check_links(self, links, "links")
+        if self.unmatched is not None:
+            check_ids(self.unmatched, self.source.num_entities, "source entity")
+            linked = self.unmatched[np.isin(self.unmatched, links[:, 0])]
+            if len(linked):
+                raise DataError(
+                    f"{self.name}: {self.source.entity_name(int(linked[0]))} has a link, but "
+                    "data.unmatched says that it has no counterpart. Remove one of them."
+                )
         if self.official is not None:
             parts = (self.official.train, self.official.validation, self.official.test)
             _check_links(self, np.concatenate(parts), "official split")
@@ -180,6 +212,12 @@ class GraphPair:
             f"GraphPair({self.name!r}, source={self.source!r}, target={self.target!r}, "
             f"{len(self.links):,} links)"
         )
+
+    @property
+    def matched_kinds(self) -> tuple[IntArray, IntArray] | None:
+        """The kinds of the entities of both graphs, if only entities of a kind are matched."""
+        source, target = self.source.kinds, self.target.kinds
+        return None if source is None or target is None else (source, target)
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "GraphPair":
         """Return the same pair in which entity ``i`` of a graph has the id ``ids[i]``.
@@ -200,6 +238,7 @@ class GraphPair:
             official=official,
             literals=None,
             rejected=rejected,
+            unmatched=None if self.unmatched is None else np.sort(source_ids[self.unmatched]),
         )
 
     def shuffled(self, seed: int = SHUFFLE_SEED) -> "GraphPair":
@@ -221,23 +260,32 @@ class GraphPair:
             if graph.attributes is not None:
                 digest.update(graph.attributes.triples.tobytes())
                 digest.update("\0".join(graph.attributes.values).encode(errors="surrogatepass"))
+            if graph.kinds is not None:
+                digest.update(b"kinds" + graph.kinds.tobytes())
+            for one in graph.vectors:
+                digest.update(f"vectors {one.name}".encode() + one.entities.tobytes())
+                digest.update(one.values.tobytes())
         digest.update(self.links.tobytes())
         if self.num_absent:
             digest.update(f"{self.num_absent}".encode())
         if self.rejected is not None:
             digest.update(b"rejected" + self.rejected.tobytes())
+        if self.unmatched is not None:
+            digest.update(b"unmatched" + self.unmatched.tobytes())
         return digest.hexdigest()
 
 
 def _check_links(pair: GraphPair, links: IntArray, where: str) -> None:
-    """Raise an error if an entity does not exist or has more than one link."""
+    """Raise an error if an entity does not exist or has too many links."""
     sizes = (pair.source.num_entities, pair.target.num_entities)
     for side, size, column in zip(("source", "target"), sizes, links.T, strict=True):
         check_ids(column, size, f"{side} entity")
-        if len(distinct_ids(column)) != len(column):
+    for side, place in pair.cardinality.unique_sides.items():
+        if len(distinct_ids(links[:, place])) != len(links):
             raise DataError(
-                f"{pair.name}: a {side} entity occurs more than once in the {where}. Links must be "
-                "one-to-one."
+                f"{pair.name}: a {side} entity occurs more than once in the {where}, but "
+                f"cardinality={pair.cardinality} allows one link of each {side} entity. Choose "
+                "another cardinality."
             )
 
 

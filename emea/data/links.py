@@ -1,25 +1,31 @@
-"""Links from files: finds the entities by name and checks that links are one-to-one."""
+"""Links from files: finds the entities by name and checks how many links an entity has."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Generic, NamedTuple
 
 import numpy as np
 
+from emea.config.settings.cardinality import Cardinality, cardinality_of
 from emea.data.arrays import IntArray
-from emea.data.formats.tab_file import Key, TableRows
+from emea.data.formats.tab_file import Key, TableRows, read_lines
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import LinkReading, sorted_links
+from emea.data.graph_pair import GraphReading, LinkReading, sorted_links
 from emea.data.names import Prefixes, entity_uri, uri_numbers
+from emea.data.sorting import distinct_ids
 from emea.errors import DataError, one_line
 
 log = logging.getLogger(__name__)
 
-ONE_TO_ONE = "(links are one-to-one; use data.on_error=skip to keep one link of each entity)"
+REPEATED_ENTITY = (
+    "(cardinality={} allows one link of each {} entity; choose another cardinality, such as "
+    "cardinality={}, or use data.on_error=skip to keep one link)"
+)
 REPEATED = "(test links must differ from the labels; use data.on_error=skip to leave them out)"
 NUM_NAMED = 20
 """Links left out for the same reason that are logged one by one. The others are counted."""
@@ -68,10 +74,11 @@ class Place(NamedTuple):
 class LinkRegister(Generic[Key]):
     """Records where each link was read and refuses links that contradict earlier ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, cardinality: Cardinality = Cardinality.ONE_TO_ONE) -> None:
+        self.cardinality = cardinality
+        self.sides = cardinality.unique_sides
         self._links: dict[tuple[Key, Key], Place] = {}
-        self._sources: dict[Key, Place] = {}
-        self._targets: dict[Key, Place] = {}
+        self._places: dict[str, dict[Key, Place]] = {side: {} for side in self.sides}
 
     def add(
         self, table: TableRows, links: Iterable[tuple[Key, Key]], may_repeat: bool = False
@@ -109,18 +116,14 @@ class LinkRegister(Generic[Key]):
         """
         if link in self._links:
             raise table.error(row, f"link {_text(link)} is already in {self._links[link]}")
-        source, target = link
-        if source in self._sources or target in self._targets:
-            raise self._contradiction(table, row, link)
-        place = Place(table, row)
-        self._links[link] = self._sources[source] = self._targets[target] = place
-
-    def _contradiction(self, table: TableRows, row: int, link: tuple[Key, Key]) -> DataError:
-        """Return the error about a link one of whose entities has another link."""
-        side, entity, known = "source", link[0], self._sources.get(link[0])
-        if known is None:
-            side, entity, known = "target", link[1], self._targets[link[1]]
-        return table.error(row, f"{side} entity {entity} is already linked in {known}")
+        for side, column in self.sides.items():
+            known = self._places[side].get(link[column])
+            if known is not None:
+                entity = link[column]
+                raise table.error(row, f"{side} entity {entity} is already linked in {known}")
+        self._links[link] = place = Place(table, row)
+        for side, column in self.sides.items():
+            self._places[side][link[column]] = place
 
     def check_contains(self, table: TableRows, links: Iterable[tuple[Key, Key]], home: str) -> None:
         """Raise an error if a link is not registered."""
@@ -140,13 +143,28 @@ class EntityFinder:
         graph: The graph.
         side: ``source`` or ``target``.
         label: The file of the graph, for messages.
+        reading: Entities of the file that are left out, if the graph was read from one.
     """
 
-    def __init__(self, graph: KnowledgeGraph, side: str, label: str) -> None:
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        side: str,
+        label: str,
+        reading: GraphReading | None = None,
+    ) -> None:
         self.names = graph.all_entity_names
         self._ids = {name: number for number, name in enumerate(self.names)}
         self.side = side
         self.label = label
+        self._reading = reading
+
+    def missing(self, name: str, prefixes: Prefixes) -> str:
+        """Return why the graph does not contain a name."""
+        reading = self._reading
+        if reading is not None and not reading.left_out.isdisjoint(prefixes.spellings(name)):
+            return f"{self.side} entity {name} of {self.label} {reading.reason}"
+        return f"{self.side} entity {name} is not in {self.label}"
 
     def find(self, name: str, prefixes: Prefixes) -> int | None:
         """Return the entity with this name in any of its spellings, or ``None``."""
@@ -165,14 +183,15 @@ class EntityFinder:
 
 @dataclass(frozen=True, eq=False)
 class LinkResolver:
-    """Turns names into links that are one-to-one over all files.
+    """Turns names into links that do not contradict each other over all files.
 
     Args:
         source: Finds source entities.
         target: Finds target entities.
         prefixes: Prefixes that the user defines.
         on_error: ``stop`` at a link that contradicts another, or ``skip`` and count it.
-        register: The links of earlier files; there are none by default.
+        register: The links of earlier files, and how many links an entity may have; by default,
+            there are none, and links are one-to-one.
     """
 
     source: EntityFinder
@@ -213,6 +232,11 @@ class LinkResolver:
         _log_left_out(listing.label, unknown, "with an unknown entity")
         return sorted_links(np.array(list(known), dtype=np.int64).reshape(-1, 2))
 
+    def are_reversed(self, listing: LinkListing) -> bool:
+        """Return whether some links fit the graphs with the target entity first, and none fits."""
+        swapped = [(right, left) for left, right in listing.links]
+        return not self.found(listing)[0] and bool(self.found(replace(listing, links=swapped))[0])
+
     def found(self, listing: LinkListing) -> tuple[dict[tuple[int, int], int], list[str]]:
         """Return the first row of each link between known entities, and the unknown entities."""
         prefixes = self.prefixes.with_others(listing.prefixes.namespaces)
@@ -237,7 +261,7 @@ class LinkResolver:
             if source is not None and target is not None:
                 return (source, target), ""
             finder, name = (self.source, left) if source is None else (self.target, right)
-            missing = missing or f"{finder.side} entity {name} is not in {finder.label}"
+            missing = missing or finder.missing(name, prefixes)
         return (-1, -1), missing
 
     def registered(
@@ -260,13 +284,28 @@ class LinkResolver:
                 self.register.enter(listing, row, names)
             except DataError as error:
                 if self.on_error == "stop":
-                    advice = REPEATED if self.register.contains(names) else ONE_TO_ONE
+                    advice = REPEATED if self.register.contains(names) else self._advice(known)
                     raise DataError(f"{error} {advice}") from error
                 contradicting.append(str(error))
             else:
                 kept.append(ends)
         _log_left_out(listing.label, contradicting, "that contradict others")
         return kept
+
+    def _advice(self, links: Iterable[tuple[int, int]]) -> str:
+        """Return which setting forbids some of the links, and the value that allows all."""
+        known = self.register.cardinality
+        wanted = cardinality_in(np.array(list(links)).reshape(-1, 2))
+        allowed = cardinality_of(
+            wanted.one_target and known.one_target, wanted.one_source and known.one_source
+        )
+        return REPEATED_ENTITY.format(known, " and ".join(known.unique_sides), allowed)
+
+
+def cardinality_in(links: IntArray) -> Cardinality:
+    """Return the narrowest cardinality that allows these distinct links, ``[num_links, 2]``."""
+    single = [len(distinct_ids(column)) == len(column) for column in links.T]
+    return cardinality_of(one_target=single[0], one_source=single[1])
 
 
 def check_rejected(
@@ -291,6 +330,30 @@ def check_rejected(
                 f"{_text(names)} is both a known link and a rejected pair. Remove it from the "
                 "links or from the rejected pairs."
             )
+
+
+def read_entities(path: Path, finder: EntityFinder, prefixes: Prefixes) -> IntArray:
+    """Return the entities that the first column of a file names, sorted.
+
+    Unknown names are logged and left out. Blank lines are ignored.
+
+    Raises:
+        DataError: The file cannot be read, or names only entities that are not in the graph.
+    """
+    names = [line.split("\t")[0].strip() for line in read_lines(path)]
+    names = [name[1:-1] if name.startswith("<") else name for name in names if name]
+    found = {name: finder.find(name, prefixes) for name in names}
+    known = sorted({number for number in found.values() if number is not None})
+    unknown = [name for name, number in found.items() if number is None]
+    if found and not known:
+        raise DataError(
+            f"{path.name} names no {finder.side} entity of {finder.label}. Write one name per "
+            "line, as in the graph."
+        )
+    if unknown:
+        counts = f"{len(unknown)} of {len(found)} names are not in {finder.label}"
+        log.warning("%s: %s and are left out, such as %s", path.name, counts, unknown[0])
+    return np.array(known, dtype=np.int64)
 
 
 @contextmanager

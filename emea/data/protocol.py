@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -98,17 +99,18 @@ class Released:
     """Follows the code released with the paper, which uses test links in training.
 
     Args:
-        num_normaliser_links: Number of test links on which the normaliser is fitted.
-        num_unseen_links: Number of test links on which the weights of AvoidConf are fitted. They
-            have probability 1 in q.
         seed: Seed of the random choice of these links.
         test_pool: Let ``em=dual`` know the test entities of both sides, like methods that are
             evaluated with this knowledge: pseudo-labels contain test entities only, and the run
             reports a one-to-one assignment inside the test pool.
     """
 
-    num_normaliser_links: int
-    num_unseen_links: int
+    num_normaliser_links: ClassVar[int] = 100
+    """Number of test links on which the normaliser is fitted."""
+
+    num_unseen_links: ClassVar[int] = 100
+    """Number of test links on which the weights of AvoidConf are fitted; they are labels in q."""
+
     seed: int
     test_pool: bool
 

@@ -1,6 +1,6 @@
 """Splits the links into those for training and validation and those for the evaluation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -43,20 +43,23 @@ class Split:
         test: ``[n, 2]`` links for the evaluation only.
         num_missed: The number of further test links whose source or target is not in its graph.
             No method can find them, and the metrics count them as missed.
+        unmatched: ``[n]`` source entities without a counterpart, for the evaluation only.
     """
 
     supervision: Supervision
     test: IntArray
     num_missed: int = 0
+    unmatched: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "test", frozen(self.test, 2))
 
     def with_labels(self, labels: IntArray) -> "Split":
         """Return the split of a run that used these links as labels, without them in the test."""
-        free = ~np.isin(self.test[:, 0], labels[:, 0])
+        given = set(map(tuple, labels.tolist()))
+        free = np.array([tuple(link) not in given for link in self.test.tolist()], dtype=bool)
         known = Supervision(labels, self.supervision.validation)
-        return Split(known, self.test[free], self.num_missed)
+        return replace(self, supervision=known, test=self.test[free])
 
     @property
     def missed_share(self) -> float:
@@ -174,8 +177,9 @@ def no_links_split(pair: GraphPair) -> Split:
 
 
 def has_literals(pair: GraphPair) -> bool:
-    """Return whether both graphs have literals, which can take the place of labels."""
-    return pair.source.attributes is not None and pair.target.attributes is not None
+    """Return whether both graphs have literals or vectors, which can take the place of labels."""
+    graphs = (pair.source, pair.target)
+    return all(graph.attributes is not None or graph.vectors for graph in graphs)
 
 
 def _without_seeds(pair: GraphPair) -> str:

@@ -57,7 +57,10 @@ def test_ids_out_of_range(triple: tuple[int, int, int], message: str) -> None:
     assert str(error.value) == message
 
 
-ONE = "Links must be one-to-one."
+TWICE = (
+    "p: a {0} entity occurs more than once in the official split, but cardinality=one_to_one "
+    "allows one link of each {0} entity. Choose another cardinality."
+)
 
 
 def test_links_must_be_one_to_one() -> None:
@@ -68,8 +71,8 @@ def test_links_must_be_one_to_one() -> None:
 @pytest.mark.parametrize(
     ("test", "message"),
     [
-        ([(0, 2)], f"p: a source entity occurs more than once in the official split. {ONE}"),
-        ([(2, 0)], f"p: a target entity occurs more than once in the official split. {ONE}"),
+        ([(0, 2)], TWICE.format("source")),
+        ([(2, 0)], TWICE.format("target")),
         ([(2, 3)], "target entity ids must lie in 0..2, found 0..3"),
     ],
 )

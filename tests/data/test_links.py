@@ -57,7 +57,8 @@ def test_short_names() -> None:
 def test_a_contradiction_stops_or_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     links = listing(("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"))
     message = r"seeds\.tsv, line 3: source entity a is already linked in seeds\.tsv, line 2 "
-    message += r"\(links are one-to-one; use data\.on_error=skip"
+    message += r"\(cardinality=one_to_one allows one link of each source and target entity; choose "
+    message += r"another cardinality, such as cardinality=many_to_many, or use data\.on_error=skip"
     with pytest.raises(DataError, match=message):
         resolver().resolve(links)
     kept, reading = resolver("skip").resolve(links)

@@ -109,12 +109,6 @@ def test_any_name_gives_an_iri_from_which_it_can_be_read(name: str, side: str) -
     assert unquote(iri.removeprefix(start)) == (name if iri.startswith(start) else unquote(name))
 
 
-@given(NAMES)
-def test_an_iri_is_its_own(name: str) -> None:
-    iri = entity_iri(name, "pair", "source")
-    assert entity_iri(iri, "another", "target") == iri
-
-
 DBR = {"dbr": "http://dbpedia.org/resource/"}
 
 

@@ -1,28 +1,49 @@
 """Reads a graph from a file in any supported format. Parquet needs pyarrow, which is optional."""
 
+import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from emea.config.settings.data import GraphForm
 from emea.data.attributes import plain_text
-from emea.data.formats.input_file import GRAPH_FORMATS, BadLines, content_explained, file_format
+from emea.data.formats.entity_table import (
+    BLOCK_SIZE,
+    entity_columns,
+    from_entity_rows,
+    no_id_column,
+)
+from emea.data.formats.input_file import (
+    GRAPH_FORMATS,
+    OPENERS,
+    SUFFIXES,
+    TABLE_FORMATS,
+    BadLines,
+    file_format,
+)
 from emea.data.formats.limits import (
     MIB,
     RATIO_FROM,
-    check_regular_file,
+    Guard,
     current_limits,
     explained_failures,
     limit_error,
 )
-from emea.data.formats.ntriples import read_ntriples
-from emea.data.formats.rdf import RDF_FORMATS, read_rdf_file
-from emea.data.formats.rows import Columns, Row, check_same_ids, wanted_cells
+from emea.data.formats.ntriples import NTriplesCollector, read_ntriples
+from emea.data.formats.ontology import DECLARATIONS, IMPORTS, ontology_graph
+from emea.data.formats.rdf import RDF_FORMATS, read_rdf_file, shown_name
+from emea.data.formats.rows import Columns, Row, check_same_ids, from_latin, rows, wanted_cells
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphReading
+from emea.data.names import local_name
 from emea.errors import DataError
 from emea.runtime.paused_collection import paused_collection
+from emea.runtime.regular_file import open_regular
+
+log = logging.getLogger(__name__)
 
 TRIPLE_COLUMNS = (
     ("head", "subject", "s"),
@@ -31,7 +52,13 @@ TRIPLE_COLUMNS = (
 )
 """Column names for head, relation and tail that a header may use."""
 
-BLOCK_SIZE = 1 << 15
+DEFAULT_FORM = GraphForm()
+
+MOST_NAMED = 100
+"""Maximum number of columns that an error message lists."""
+
+BYTES_PER_ROW = 16
+"""What a row of a Parquet file takes in memory at least."""
 
 
 def read_graph_file(
@@ -42,6 +69,7 @@ def read_graph_file(
     keep_literals: bool = False,
     attributes: Sequence[str] = (),
     label_language: str | None = None,
+    form: GraphForm = DEFAULT_FORM,
 ) -> tuple[KnowledgeGraph, GraphReading]:
     """Read a graph.
 
@@ -49,42 +77,147 @@ def read_graph_file(
     it is a blank node. ``rdf:type`` is a relation like any other. ``owl:sameAs`` triples, which are
     links and not edges, and repeated triples are left out and counted. Triples whose object is a
     literal are counted. They are left out of the graph unless ``keep_literals`` is set, but
-    entities always keep a label to show. In tables every cell is a name, unless its relation or
-    its column is marked as an attribute.
+    entities always keep a label to show. In tables of triples every cell is a name, unless its
+    relation or its column is marked as an attribute. In tables with an id column every other cell
+    is a literal, unless its column is marked as a reference.
 
     Args:
         path: The file. A ``.gz`` file is decompressed while it is read.
-        given_format: Its format. ``None`` chooses the format by the suffix of the file.
+        given_format: Its format. ``None`` finds it out.
         on_error: ``stop`` at a line that cannot be read, or ``skip`` and count it.
         keep_isolated: Whether to keep entities that only have literals.
         keep_literals: Whether to keep the literals as attribute triples of the graph.
         attributes: For tables only: relations whose tail is a literal, and further columns that
-            contain a literal of the head.
+            contain a literal of the head. With an id column: the columns to read.
         label_language: The preferred language of labels, such as ``de``.
+        form: Whether the file is an ontology, or what the columns of a table mean.
 
     Raises:
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read or contains no triple between entities.
     """
-    key = "data.format"
-    found = file_format(path, given_format, GRAPH_FORMATS, key)
+    found = file_format(path, given_format, GRAPH_FORMATS, "data.format")
     bad = BadLines(path.name, on_error, "row" if found == "parquet" else "line")
     collector: TripleCollector[Any]
-    explained = content_explained(path, found, given_format, key)
-    with explained, explained_failures(path), paused_collection():
+    with explained_failures(path), paused_collection():
         if found == "ntriples":
             collector = read_ntriples(path, bad, keep_literals)
         elif found in RDF_FORMATS:
-            collector = read_rdf_file(path, found, bad, keep_literals)
+            collector = read_rdf_file(path, found, bad, keep_literals, named_graph=form.graph)
         else:
-            given = list(attributes)
-            if found == "parquet":
-                rows = parquet_rows(path, TRIPLE_COLUMNS, bad, given)
-            else:
-                rows = wanted_cells(path, found, TRIPLE_COLUMNS, bad, given)
-            collector = from_rows(rows, frozenset(given), keep_literals)
+            collector = read_table(path, found, bad, attributes, keep_literals, form)
         bad.log_others()
-        return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
+        if not _is_ontology(collector, found, form):
+            return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
+        if not isinstance(collector, NTriplesCollector):
+            read_imports(collector, path, on_error, keep_literals)
+        collector.keep_literals = True
+        everything, reading = collector.finish(path.name, bad.num_lines, keep_isolated=True)
+        return ontology_graph(everything, reading, keep_literals, keep_isolated, label_language)
+
+
+def _is_ontology(collector: TripleCollector[Any], found: str, form: GraphForm) -> bool:
+    if found in TABLE_FORMATS or form.ontology is not None:
+        return bool(form.ontology) and found not in TABLE_FORMATS
+    # N-Triples are read as bytes
+    terms = [f"<{name}>" for name in DECLARATIONS]
+    return any(term in collector.entities or term.encode() in collector.entities for term in terms)
+
+
+def read_imports(
+    collector: TripleCollector[str], path: Path, on_error: str, keep_literals: bool
+) -> None:
+    """Read the files that an ontology imports, and those that these import.
+
+    A file is found by the last part of the imported IRI, in the folder of the ontology. Other
+    imports are reported. N-Triples are read without their imports.
+
+    Args:
+        collector: The triples of the ontology. Those of the files are added.
+        path: The file of the ontology.
+        on_error: ``stop`` at a statement that cannot be read, or ``skip`` and count it.
+        keep_literals: Whether to keep all literals, not only labels.
+    """
+    known, files = set[str](), {path.name}
+    while new := set(collector.tails_of(f"<{IMPORTS}>")) - known:
+        known |= new
+        for term in sorted(new):
+            name = local_name(shown_name(term))
+            names = [name, *(name + suffix for suffix in SUFFIXES)]
+            places = [path.with_name(one + more) for one in names for more in ("", *OPENERS)]
+            found = next((place for place in places if name and place.is_file()), None)
+            if found is None:
+                log.warning(
+                    "%s imports %s, which is not read. Save it as %s in the same folder if the "
+                    "alignment needs its terms.",
+                    path.name,
+                    shown_name(term),
+                    f"{name}.owl",
+                )
+            elif found.name not in files:
+                files.add(found.name)
+                kind = file_format(found, None, ("ntriples", *RDF_FORMATS), "data.format")
+                bad = BadLines(found.name, on_error)
+                log.info("%s imports %s, which is read, too", path.name, found.name)
+                # N-Triples are also Turtle
+                kind = "turtle" if kind == "ntriples" else kind
+                read_rdf_file(found, kind, bad, keep_literals, collector)
+
+
+def read_table(
+    path: Path,
+    found: str,
+    bad: BadLines,
+    attributes: Sequence[str],
+    keep_literals: bool,
+    form: GraphForm,
+) -> TripleCollector[str]:
+    """Collect the triples of a table, which has one triple or one entity in each row.
+
+    Args:
+        path: The file.
+        found: Its format.
+        bad: Handles rows that cannot be read.
+        attributes: Relations and columns with literals.
+        keep_literals: Whether to keep all literals, not only labels.
+        form: What the columns of a table of entities mean.
+
+    Raises:
+        DataError: The columns are neither those of triples nor those of entities.
+    """
+    header = _first_row(path, found)
+    is_named = Columns.without_header(TRIPLE_COLUMNS).from_header(header) is not None
+    entities = None if is_named else entity_columns(path.name, header, form, attributes)
+    if entities is not None:
+        ids = ((entities.id_column.lower(),),)
+        entity_rows = (
+            parquet_rows(path, ids, bad, entities.others)
+            if found == "parquet"
+            else wanted_cells(path, found, ids, bad, entities.others, is_latin=True)
+        )
+        return from_entity_rows(path.name, entity_rows, form, keep_literals)
+    if not is_named and len(TRIPLE_COLUMNS) < len(header) <= MOST_NAMED and bad.stops:
+        raise no_id_column(path.name, header)
+    found_rows = (
+        parquet_rows(path, TRIPLE_COLUMNS, bad, attributes)
+        if found == "parquet"
+        else wanted_cells(path, found, TRIPLE_COLUMNS, bad, attributes)
+    )
+    collector = from_rows(found_rows, frozenset(attributes), keep_literals)
+    if not is_named:
+        collector.check_column_order(path.name)
+    return collector
+
+
+def _first_row(path: Path, found: str) -> list[str]:
+    """Return the cells of the first row, or the names of the columns of a Parquet file."""
+    if found == "parquet":
+        with _opened_parquet(path) as file:
+            return list(file.schema_arrow.names)
+    with suppress(DataError):  # the row is reported when all rows are read
+        table = rows(path, found, BadLines(path.name))
+        return [from_latin(cell) for row in islice(table, 1) for cell in row.cells]
+    return []
 
 
 def from_rows(
@@ -126,28 +259,40 @@ def parquet_rows(
     Raises:
         DataError: pyarrow is missing, or the file cannot be read.
     """
+    with _opened_parquet(path) as file:
+        guard = Guard(path, path.stat().st_size)
+        wanted = _wanted(path, file.schema_arrow.names, names)
+        marked = [name for name in attributes if name in file.schema_arrow.names]
+        read = [*wanted, *marked]
+        _check_columns(path, file.schema_arrow, read)
+        _check_same_ids(path, file.schema_arrow, wanted)
+        columns = Columns.without_header(names)._replace(
+            width=len(read), attributes=[(name, read.index(name)) for name in marked]
+        )
+        number = 0
+        for batch in file.iter_batches(columns=read):
+            cells_of = [_decoded(batch.column(name), guard) for name in read]
+            values = zip(*cells_of, strict=True)
+            for number, cells in enumerate(values, number + 1):  # noqa: B020
+                row = Row(number, list(map(_text, cells)))
+                if (problem := columns.problem(row.cells)) is not None:
+                    bad.add(number, problem)
+                else:
+                    yield columns.wanted(row)
+
+
+@contextmanager
+def _opened_parquet(path: Path) -> Iterator[Any]:
+    """Open a file with pyarrow, and turn its errors into one that names the file."""
     pyarrow, parquet = _pyarrow()
-    check_regular_file(path)
     try:
-        with parquet.ParquetFile(path) as file:
-            _check_size(path, file.metadata)
-            wanted = _wanted(path, file.schema_arrow.names, names)
-            marked = [name for name in attributes if name in file.schema_arrow.names]
-            read = [*wanted, *marked]
-            _check_columns(path, file.schema_arrow, read, pyarrow)
-            _check_same_ids(path, file.schema_arrow, wanted, pyarrow)
-            columns = Columns.without_header(names)._replace(
-                width=len(read), attributes=[(name, read.index(name)) for name in marked]
-            )
-            number = 0
-            for batch in file.iter_batches(columns=read):
-                values = zip(*(batch.column(name).to_pylist() for name in read), strict=True)
-                for number, cells in enumerate(values, number + 1):  # noqa: B020
-                    row = Row(number, list(map(_text, cells)))
-                    if (problem := columns.problem(row.cells)) is not None:
-                        bad.add(number, problem)
-                    else:
-                        yield columns.wanted(row)
+        with open_regular(path) as opened:
+            metadata = parquet.read_metadata(opened)
+            _check_size(path, metadata)
+            stored = [metadata.schema.column(place) for place in range(metadata.num_columns)]
+            texts = [one.path for one in stored if one.physical_type == "BYTE_ARRAY"]
+            # dictionaries stay apart, so that their length is known before they are decoded
+            yield parquet.ParquetFile(opened, read_dictionary=texts)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     # Python errors: text that is not UTF-8, and dates outside the range of datetime
@@ -158,6 +303,7 @@ def parquet_rows(
 def _pyarrow() -> tuple[Any, Any]:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError as error:
         raise DataError(
@@ -167,14 +313,27 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+def _decoded(column: Any, guard: Guard) -> list[Any]:
+    """Return the cells of a column, unless its dictionary makes them much longer than the file."""
+    pyarrow, _ = _pyarrow()
+    if pyarrow.types.is_dictionary(column.type):
+        lengths = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
+        guard.check_length(pyarrow.compute.sum(lengths).as_py() or 0)
+        column = column.dictionary_decode()
+    cells: list[Any] = column.to_pylist()
+    return cells
+
+
 def _check_size(path: Path, metadata: Any) -> None:
     """Refuse a file whose decompressed size exceeds the limits, before it is read.
 
-    A column of equal values takes almost no space, so each row counts as one byte at least.
+    A column of equal values takes almost no space in the file, so each row has a least size.
     """
     limits, num_packed = current_limits(), max(1, path.stat().st_size)
     groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-    num_bytes = max(metadata.num_rows, sum(group.total_byte_size for group in groups))
+    num_bytes = max(
+        BYTES_PER_ROW * metadata.num_rows, sum(group.total_byte_size for group in groups)
+    )
     if metadata.num_columns > limits.columns:
         raise limit_error(path, "the number of columns", "columns", limits)
     if num_bytes > limits.size_mib * MIB:
@@ -195,8 +354,9 @@ def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) ->
     return [given[place] for place in columns.places]
 
 
-def _check_columns(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any) -> None:
+def _check_columns(path: Path, schema: Any, wanted: Sequence[str]) -> None:
     """Refuse wanted columns that are ambiguous or whose cells are not single values."""
+    pyarrow, _ = _pyarrow()
     for name in wanted:
         if schema.names.count(name) > 1:
             raise DataError(f"{path.name} has more than one column {name}. Rename the others.")
@@ -207,8 +367,9 @@ def _check_columns(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any)
             )
 
 
-def _check_same_ids(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any) -> None:
+def _check_same_ids(path: Path, schema: Any, wanted: Sequence[str]) -> None:
     """Refuse integers next to floats in heads and tails."""
+    pyarrow, _ = _pyarrow()
     is_integer, is_floating = pyarrow.types.is_integer, pyarrow.types.is_floating
     kinds = {name: schema.field(name).type for name in (wanted[0], wanted[-1])}
     check_same_ids(

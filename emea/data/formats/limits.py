@@ -1,13 +1,12 @@
 """Limits on the content of an input file, checked while the file is read."""
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import RawIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from emea.config.settings.data import ReadingLimits
 from emea.errors import DataError
@@ -53,26 +52,6 @@ def limit_error(
     )
 
 
-def check_regular_file(path: Path) -> None:
-    """Refuse pipes, sockets and devices, which may block or never end.
-
-    Raises:
-        DataError: If the path is such a file or contains a null byte. A missing file or a folder
-            passes, because opening it reports the problem.
-    """
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return
-    except ValueError as error:
-        raise DataError(f"{path} is not a valid file name: {error}.") from error
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise DataError(
-            f"{path} is a pipe, socket or device, not a regular file. Write its content to a file "
-            "and give that file."
-        )
-
-
 @contextmanager
 def explained_failures(path: Path) -> Iterator[None]:
     """Turn failures of a parser while a file is read into an error that names the file.
@@ -104,17 +83,19 @@ def explained_failures(path: Path) -> Iterator[None]:
 class Guard:
     """Sees all bytes of a file before a native parser does, and the names that the parser returns.
 
-    A prefix makes long names out of short ones, so a small file could fill the memory. The length
-    of all names may therefore exceed the size of the file by a ratio only.
+    A prefix, a base, a context or a dictionary makes long names out of short ones, so a small file
+    could fill the memory. The length of all names may therefore exceed the size of the file by a
+    ratio only. Any reader can use this class: it needs the bytes, or their number, and the names.
 
     Args:
         path: The file, for messages.
+        num_bytes: Its size, if the bytes are not checked one block after the other.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, num_bytes: int = 0) -> None:
         self.path = path
         self.limits = current_limits()
-        self._num_bytes = 0
+        self._num_bytes = num_bytes
         self._num_expanded = 0
 
     def check(self, block: bytes) -> None:
@@ -131,7 +112,15 @@ class Guard:
         Raises:
             DataError: All names so far are much longer than the file.
         """
-        self._num_expanded += sum(map(len, names))
+        self.check_length(sum(map(len, names)))
+
+    def check_length(self, length: int) -> None:
+        """Check the next names of the file by their length.
+
+        Raises:
+            DataError: All names so far are much longer than the file.
+        """
+        self._num_expanded += length
         if self._num_expanded > max(RATIO_FROM, self.limits.ratio * self._num_bytes):
             what = "the length of all names, with prefixes in full, over the size of the file"
             raise limit_error(self.path, what, "ratio", self.limits)
@@ -147,6 +136,47 @@ class Guard:
             raise limit_error(self.path, what, "iri_length", self.limits)
 
 
+class PackedFile(RawIOBase):
+    """A packed file, whose bytes are counted: millions of empty members take minutes to read.
+
+    Args:
+        file: The file.
+        path: Its path, for messages.
+
+    Attributes:
+        num_unpacked: The number of bytes that were decompressed from it.
+    """
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._num_read = 0
+        self.num_unpacked = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes of the file."""
+        block = self._file.read(size)
+        self._num_read += len(block)
+        if self._num_read > MIB + 2 * self.num_unpacked:
+            raise DataError(
+                f"{self._path.name} has many empty compressed members. Decompress it and give the "
+                "result."
+            )
+        return block
+
+    def readable(self) -> bool:
+        """Return ``True``: the file can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return ``True``: the position can change."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Change the position in the file."""
+        return self._file.seek(offset, whence)
+
+
 class LimitedStream(RawIOBase):
     """Reads another stream and raises an error as soon as its content exceeds a limit.
 
@@ -155,10 +185,16 @@ class LimitedStream(RawIOBase):
         path: The file, for messages.
         has_lines: Whether the format consists of lines, whose length is limited.
         guard: Checks all bytes before they are returned, if given.
+        packed: The file, if it is compressed.
     """
 
     def __init__(
-        self, stream: IO[bytes], path: Path, has_lines: bool, guard: Guard | None = None
+        self,
+        stream: IO[bytes],
+        path: Path,
+        has_lines: bool,
+        guard: Guard | None = None,
+        packed: PackedFile | None = None,
     ) -> None:
         self._stream = stream
         self._path = path
@@ -169,6 +205,7 @@ class LimitedStream(RawIOBase):
         self._num_lines = 0
         self._has_lines = has_lines
         self._guard = guard
+        self._packed = packed
 
     def readable(self) -> bool:
         """Return ``True``: the stream can be read."""
@@ -184,6 +221,8 @@ class LimitedStream(RawIOBase):
     def _check(self, block: bytes) -> None:
         limits, path = self._limits, self._path
         self._num_read += len(block)
+        if self._packed is not None:
+            self._packed.num_unpacked = self._num_read
         if self._num_read > limits.size_mib * MIB:
             raise limit_error(path, "the decompressed size in MiB", "size_mib", limits)
         if self._num_read > max(RATIO_FROM, limits.ratio * self._num_packed):

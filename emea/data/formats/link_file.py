@@ -7,8 +7,9 @@ from pathlib import Path
 import yaml
 from pyoxigraph import BlankNode, NamedNode, Quad
 
-from emea.data.entity_kinds import OWL
-from emea.data.formats.input_file import LINK_FORMATS, BadLines, content_explained, file_format
+from emea.data.entity_kinds import OWL, SKOS
+from emea.data.formats.alignment_file import ALIGNMENT, Cells
+from emea.data.formats.input_file import LINK_FORMATS, BadLines, file_format
 from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import statements_of
 from emea.data.formats.rdf import RDF_FORMATS, rdf_guard, shown_name, statements
@@ -18,8 +19,8 @@ from emea.data.links import LinkListing
 from emea.data.names import Prefixes
 from emea.errors import DataError
 
-EQUIVALENT_TERMS = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty")
-"""Relations that an exported alignment has between classes and between properties."""
+EQUIVALENT_TERMS = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{SKOS}exactMatch")
+"""Relations that an exported alignment has between classes, properties or any entities."""
 
 LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right"))
 """Column names for the two entities that a header may use."""
@@ -33,22 +34,22 @@ def read_link_file(
     A table has two columns, or a header that names the two among others. A table with the columns
     ``subject_id`` and ``object_id`` is read as SSSOM, with tabs or commas as separators. In RDF
     every ``owl:sameAs`` triple is a link, and its subject may belong to either graph. So is every
-    ``owl:equivalentClass`` or ``owl:equivalentProperty`` triple of two IRIs. Other triples are
-    ignored.
+    ``owl:equivalentClass``, ``owl:equivalentProperty`` or ``skos:exactMatch`` triple of two IRIs.
+    If the file contains cells of the Alignment format, its links are the cells with the relation
+    ``=``. Other triples are ignored.
 
     Args:
         path: The file. A ``.gz`` file is decompressed while it is read.
-        given_format: Its format. ``None`` chooses the format by the suffix of the file.
+        given_format: Its format. ``None`` finds it out.
         on_error: ``stop`` at a line that cannot be read, or ``skip`` and count it.
 
     Raises:
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read.
     """
-    key = "data.links_format"
-    found = file_format(path, given_format, LINK_FORMATS, key)
+    found = file_format(path, given_format, LINK_FORMATS, "data.links_format")
     bad = BadLines(path.name, on_error)
-    with content_explained(path, found, given_format, key), explained_failures(path):
+    with explained_failures(path):
         if found == "ntriples" or found in RDF_FORMATS:
             listing = _from_statements(path, found, bad)
         elif (separated := sssom_format(path, found)) is not None:
@@ -70,17 +71,20 @@ def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
     guard = None if found == "ntriples" else rdf_guard(path, found)
     numbered: Iterable[tuple[int, Quad]]
     if guard is None:
-        numbered = statements_of((SAME_AS, *EQUIVALENT_TERMS), path, bad)
+        numbered = statements_of((SAME_AS, *EQUIVALENT_TERMS, ALIGNMENT), path, bad)
     else:
         numbered = enumerate(statements(path, found, bad, guard), 1)
     links, places = [], []
-    for number, quad in numbered:
+    cells = Cells(guard)
+    for number, quad in cells.without_cells(numbered):
         if _is_link(quad):
             link = shown_name(str(quad.subject)), shown_name(str(quad.object))
             if guard is not None:
                 guard.check_expanded(link)
             links.append(link)
             places.append(number)
+    if cells:
+        return cells.listing(path.name, bad.num_lines)
     unit = "line" if guard is None else "triple"
     return LinkListing(path.name, links, places, unit, symmetric=True, num_bad=bad.num_lines)
 
@@ -166,8 +170,10 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
             places.append(row.line)
     yaml_lines = [_without_mark(line, file_format) for line in comments]
     prefixes = Prefixes(_curie_map(path.name, yaml_lines))
+    guard = Guard(path, path.stat().st_size)
     for namespace in prefixes.namespaces.values():
-        Guard(path).check_iri(len(namespace))
+        guard.check_iri(len(namespace))
+    guard.check_expanded(prefixes.in_full(name) for link in links for name in link)
     return LinkListing(
         path.name, links, places, prefixes=prefixes, num_other=num_other, num_bad=bad.num_lines
     )

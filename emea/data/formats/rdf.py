@@ -1,4 +1,4 @@
-"""Reads Turtle and RDF/XML, statement by statement."""
+"""Reads RDF in all formats except N-Triples, statement by statement."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -6,12 +6,12 @@ from itertools import chain, islice
 from pathlib import Path
 
 import pyoxigraph
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat
 
 from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import BadLines, byte_stream
 from emea.data.formats.limits import Guard
-from emea.data.formats.rdf_guards import TurtleGuard, XMLGuard
+from emea.data.formats.rdf_guards import JSONGuard, TurtleGuard, XMLGuard
 from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError
 
@@ -32,16 +32,21 @@ class BlankNodeLabels:
 
     The parser gives a random label to a node that the file does not name. This class replaces it
     with ``_:[1]``, ``_:[2]``, ... in order of appearance. No file can contain such labels.
+
+    Args:
+        prefix: The beginning of all labels, so that those of several files differ.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
         self._numbers: dict[str, str] = {}
 
     def __call__(self, term: str) -> str:
-        """Return the label for a term. IRIs and labels from the file are returned unchanged."""
+        """Return the label for a term. IRIs are returned unchanged."""
         if term.startswith("_:") and RANDOM_LABEL.fullmatch(term, 2):
-            return self._numbers.setdefault(term, f"_:[{len(self._numbers) + 1}]")
-        return term
+            number = len(self._numbers) + 1
+            return self._numbers.setdefault(term, f"_:{self._prefix}[{number}]")
+        return f"_:{self._prefix}{term[2:]}" if self._prefix and term.startswith("_:") else term
 
 
 def sorted_out(
@@ -74,32 +79,59 @@ def columns(edges: Sequence[StatementTerms]) -> tuple[list[str], list[str], list
 def reason(error: SyntaxError) -> str:
     """Return the message of the parser without the position."""
     message = error.msg or str(error)
+    if "LoadDocumentCallback" in message:
+        return "the context is on the web and not loaded. Put its content into the file."
     return message.partition(": ")[2] if message.startswith("Parser error ") else message
 
 
-RDF_FORMATS = {"turtle": RdfFormat.TURTLE, "rdfxml": RdfFormat.RDF_XML}
-RESUMED = ("turtle",)
+RDF_FORMATS = {
+    "turtle": RdfFormat.TURTLE,
+    "rdfxml": RdfFormat.RDF_XML,
+    "nquads": RdfFormat.N_QUADS,
+    "trig": RdfFormat.TRIG,
+    "n3": RdfFormat.N3,
+    "jsonld": RdfFormat.JSON_LD,
+}
+RESUMED = ("turtle", "nquads", "trig")
 """Formats in which the parser resumes after a statement that it cannot read."""
 
-BLOCK_SIZE = 1 << 12
-"""Statements that are held at once. Their names may be long."""
+GRAPHS_FORMATS = ("nquads", "trig", "jsonld")
+"""Formats with named graphs."""
+
+MOST_NAMED = 5
+"""Maximum number of named graphs that an error message lists."""
+
+BLOCK_SIZE = 1 << 10
+"""Statements that are held before their length is checked. Their names may be long."""
 
 
 def read_rdf_file(
-    path: Path, file_format: str, bad: BadLines, keep_literals: bool = False
+    path: Path,
+    file_format: str,
+    bad: BadLines,
+    keep_literals: bool = False,
+    earlier: TripleCollector[str] | None = None,
+    named_graph: str | None = None,
 ) -> TripleCollector[str]:
     """Collect the triples of a file.
 
     Args:
         path: The file. A ``.gz`` file is decompressed while it is read.
-        file_format: ``turtle`` or ``rdfxml``.
-        bad: Handles statements that cannot be read. In RDF/XML reading always stops at the first.
+        file_format: A format in ``RDF_FORMATS``.
+        bad: Handles statements that cannot be read. Only in some formats reading can continue.
         keep_literals: Whether to keep all literals, not only labels.
+        earlier: The triples of another file, to which those of this file are added.
+        named_graph: The IRI of the only named graph to read; all graphs by default.
+
+    Raises:
+        DataError: The file cannot be read, or has no such named graph.
     """
-    collector = TripleCollector(shown_name, literal_parts, keep_literals)
-    labels = BlankNodeLabels()
+    collector = earlier or TripleCollector(shown_name, literal_parts, keep_literals)
+    labels = BlankNodeLabels("" if earlier is None else f"{path.name}/")
     guard = rdf_guard(path, file_format)
     quads = statements(path, file_format, bad, guard)
+    if named_graph is not None and file_format in GRAPHS_FORMATS:
+        quads = of_graph(path, quads, named_graph)
     while block := list(islice(quads, BLOCK_SIZE)):
         edges, literals = sorted_out(block, labels)
         for terms, add in (
@@ -113,7 +145,36 @@ def read_rdf_file(
 
 def rdf_guard(path: Path, file_format: str) -> Guard:
     """Return the checks of a file before the parser reads it."""
-    return XMLGuard(path) if file_format == "rdfxml" else TurtleGuard(path, has_lines=False)
+    if file_format in ("rdfxml", "jsonld"):
+        return XMLGuard(path) if file_format == "rdfxml" else JSONGuard(path)
+    return TurtleGuard(path, has_lines=file_format == "nquads")
+
+
+def _is_fact(quad: Quad) -> bool:
+    """Return whether a statement of N3 is not part of a formula or a rule."""
+    is_rule = quad.predicate.value.startswith("http://www.w3.org/2000/10/swap/log#")
+    return isinstance(quad.graph_name, DefaultGraph) and not is_rule
+
+
+def of_graph(path: Path, quads: Iterable[Quad], name: str) -> Iterator[Quad]:
+    """Yield the statements of a named graph.
+
+    Raises:
+        DataError: There are none.
+    """
+    num_found, others = 0, set[str]()
+    for quad in quads:
+        found = shown_name(str(quad.graph_name))
+        if found == name:
+            num_found += 1
+            yield quad
+        elif len(others) < MOST_NAMED:
+            others.add(found)
+    if not num_found:
+        raise DataError(
+            f"{path.name} has no named graph {name}. It has {', '.join(sorted(others))}. Correct "
+            "data.graph."
+        )
 
 
 def statements(path: Path, file_format: str, bad: BadLines, guard: Guard) -> Iterator[Quad]:
@@ -123,7 +184,9 @@ def statements(path: Path, file_format: str, bad: BadLines, guard: Guard) -> Ite
         last_bad_line = 0
         while True:
             try:
-                yield next(parser)
+                quad = next(parser)
+                if file_format != "n3" or _is_fact(quad):
+                    yield quad
             except StopIteration:
                 return
             except SyntaxError as error:

@@ -105,6 +105,36 @@ def _shortened(token: bytes) -> bytes:
     return mark + (b"x" if body else b"") + b"\\" * (backslashes % 2)
 
 
+JSON_TOKENS = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"|(\\?\Z))|([\[{])|([\]}])', re.DOTALL)
+
+
+class JSONGuard(Guard):
+    """Limits the nesting of objects and lists in JSON-LD, and the length of IRIs.
+
+    Args:
+        path: The file, for messages.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._depth = 0
+        self._rest = b""
+
+    def check(self, block: bytes) -> None:
+        """Check that the next bytes are not nested too deeply."""
+        super().check(block)
+        block, self._rest = self._rest + block, b""
+        for token in JSON_TOKENS.finditer(block):
+            text, cut, opened, closed = token.groups()
+            if cut is not None:  # the string continues in the next block
+                self._rest = b'"' + cut
+            elif text is not None and b":" in text and b" " not in text:
+                self.check_iri(len(text))
+            self._depth += (opened is not None) - (closed is not None)
+            if self._depth > self.limits.depth:
+                raise limit_error(self.path, "the nesting depth of JSON", "depth", self.limits)
+
+
 class XMLGuard(Guard):
     """Checks XML before another parser reads it: nesting depth, entity definitions and namespaces.
 

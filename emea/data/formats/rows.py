@@ -2,6 +2,7 @@
 
 import csv
 import io
+import logging
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,8 @@ from typing import IO, NamedTuple
 from emea.data.formats.input_file import BadLines, byte_stream
 from emea.data.formats.limits import current_limits, limit_error
 from emea.errors import DataError
+
+log = logging.getLogger(__name__)
 
 MAX_LINES = 100
 """Maximum number of lines of a row. A longer row has a quote that is never closed."""
@@ -108,6 +111,7 @@ def wanted_cells(
     names: Sequence[Sequence[str]],
     bad: BadLines,
     attributes: Sequence[str] = (),
+    is_latin: bool = False,
 ) -> Iterator[Row]:
     """Yield the wanted cells of each row, none of them empty.
 
@@ -120,9 +124,21 @@ def wanted_cells(
         names: The names that a header may give to each wanted column.
         bad: Handles rows that cannot be used.
         attributes: Further columns to read. Their cells may be empty.
+        is_latin: Whether to read cells that are not UTF-8 as Windows-1252, which includes Latin-1.
     """
     columns, limits = Columns.without_header(names), current_limits()
+    is_repaired = False
     for number, row in enumerate(rows(path, file_format, bad)):
+        if is_latin and ESCAPED_BYTE.search("".join(row.cells)):
+            row = Row(row.line, list(map(from_latin, row.cells)))
+            if not is_repaired:
+                log.warning(
+                    "%s, line %d is not UTF-8. Such cells are read as Latin-1. Save the file as "
+                    "UTF-8 if that is wrong.",
+                    path.name,
+                    row.line,
+                )
+            is_repaired = True
         if len(row.cells) > limits.columns:
             raise limit_error(path, f"the number of columns in line {row.line}", "columns", limits)
         header = columns.from_header(row.cells, attributes) if number == 0 else None
@@ -133,6 +149,13 @@ def wanted_cells(
             bad.add(row.line, problem)
         else:
             yield columns.wanted(row)
+
+
+def from_latin(cell: str) -> str:
+    """Return the text of a cell whose bytes are not UTF-8; other cells are returned unchanged."""
+    if not ESCAPED_BYTE.search(cell):
+        return cell
+    return cell.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
 
 
 def _check_names(path: Path, header: Sequence[str], columns: Columns) -> None:

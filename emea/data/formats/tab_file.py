@@ -102,6 +102,17 @@ def read_bytes(path: Path) -> bytes:
         return stream.read()
 
 
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 file, which may be empty.
+
+    Raises:
+        DataError: The file is missing or not UTF-8.
+    """
+    with explained_failures(path):
+        content = read_bytes(path)
+        return _text(content, path.name).split("\n") if content.strip() else []
+
+
 def table_of(content: bytes, num_columns: int, label: str) -> TabTable:
     """Return the cells of a tab-separated file with this content, as ``read_table`` does."""
     lines = _text(content, label).split("\n")

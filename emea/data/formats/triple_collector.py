@@ -58,8 +58,23 @@ class NameTable(dict[Name, int]):
 
 
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
+DEPRECATED = "http://www.w3.org/2002/07/owl#deprecated"
+"""The attribute that marks terms of an ontology that are no longer used."""
+
 SAME_AS_NAMES = (SAME_AS, "owl:sameAs")
 """Relations whose triples are links and not edges of the graph."""
+
+
+ONLY_LITERALS = (
+    "has only literals, which literals=none leaves out (set literals=similar to use them, or "
+    "data.keep_isolated=true to keep the entity)"
+)
+MOST_LEFT_OUT = 1_000_000
+"""Entities left out whose names are kept for messages; the names of more would need much memory."""
+
+LEAST_NAMES, LEAST_SHARED, MOST_NAMES = 10, 0.1, 100
+"""Limits of ``check_column_order``: names in the second column, the share of them that are also
+entities, and how many times the names of another column they may be."""
 
 
 class TripleCollector(Generic[Name]):
@@ -117,6 +132,13 @@ class TripleCollector(Generic[Name]):
         self.entities.forget(num_entities)
         self.relations.forget(num_relations)
 
+    def tails_of(self, relation: Name) -> list[Name]:
+        """Return the tails of the triples of a relation."""
+        number = self.relations.get(relation)
+        tails = [block[block[:, 1] == number, 2] for block in self._blocks if number is not None]
+        wanted = {place for some in tails for place in some.tolist()}
+        return [name for place, name in enumerate(self.entities) if place in wanted]
+
     def add_literals(
         self, heads: Sequence[Name], attributes: Sequence[Name], values: Sequence[Name]
     ) -> None:
@@ -134,11 +156,35 @@ class TripleCollector(Generic[Name]):
         self._described.append(np.unique(block[:, 0]))
         if not self.keep_literals:
             for name in islice(self.attributes, len(self._is_label), None):
-                self._is_label.append(self._name_of(name) in LABEL_ATTRIBUTES)
+                self._is_label.append(self._name_of(name) in (*LABEL_ATTRIBUTES, DEPRECATED))
             kept = np.array(self._is_label, dtype=bool)[block[:, 1]]
             block, values = block[kept], list(compress(values, kept.tolist()))
         block[:, 2] = self.values.numbers(values)
         self._literals.append(block)
+
+    def check_column_order(self, label: str) -> None:
+        """Refuse a table without a header whose second column seems to contain entities.
+
+        Raises:
+            DataError: The second column has many more names than the first or the third one, and
+                many of its names also occur in these.
+        """
+        num_names = len(self.relations)
+        num_shared = sum(name in self.entities for name in self.relations)
+        is_shared = num_names >= LEAST_NAMES and num_shared >= LEAST_SHARED * num_names
+        if not is_shared and num_names <= MOST_NAMES:
+            return
+        sizes = [
+            len(np.unique(np.concatenate([block[:, column] for block in self._blocks])))
+            for column in (0, 2)
+        ]
+        if num_names > min(sizes) * (2 if is_shared else MOST_NAMES):
+            column = "first" if sizes[0] == min(sizes) else "third"
+            raise DataError(
+                f"{label}: the second column has {num_names:,} different names, as if it contained "
+                f"entities, and the {column} has {min(sizes):,}, as if it contained relations. Add "
+                "a first row that names the columns, such as relation, head, tail."
+            )
 
     def finish(
         self,
@@ -178,8 +224,12 @@ class TripleCollector(Generic[Name]):
         if graph.attributes is not None:  # repeated literals are left out, too
             num_literals = len(graph.attributes)
             num_duplicates += self.num_literals - num_literals
+        left_out: frozenset[str] = frozenset()
+        if not keep_isolated and num_isolated <= MOST_LEFT_OUT:
+            left_out = frozenset(map(self._name_of, compress(self.entities, isolated.tolist())))
         return graph, GraphReading(
-            label, num_literals, num_same_as, num_duplicates, num_isolated, num_bad
+            *(label, num_literals, num_same_as, num_duplicates, num_isolated, num_bad),
+            *(left_out, ONLY_LITERALS),
         )
 
     def _same_as(self) -> list[int]:
@@ -250,6 +300,8 @@ class TripleCollector(Generic[Name]):
         return ids, [names[place] for place in order]
 
     def _no_triple(self, label: str, num_same_as: int, num_bad: int) -> str:
+        if not self.entities and not num_same_as and not num_bad:
+            return f"{label} contains no triples: it is empty, or has only comments or a header."
         advice = "; set literals=equal to use the literals" if self.num_literals else ""
         return (
             f"{label} has no triple between entities (left out: {self.num_literals} triples with "

@@ -5,12 +5,14 @@ is required.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from emea.config.paths import check_local
+from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.data.attributes import Kind
 from emea.data.formats.graph_file import TRIPLE_COLUMNS, from_rows, read_graph_file
@@ -19,8 +21,15 @@ from emea.data.formats.rows import Columns, Row, check_same_ids
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, sorted_links
-from emea.data.links import EntityFinder, LinkListing, LinkResolver, check_rejected
+from emea.data.links import (
+    EntityFinder,
+    LinkListing,
+    LinkRegister,
+    LinkResolver,
+    check_rejected,
+)
 from emea.data.names import Prefixes
+from emea.data.vectors import read_vectors
 from emea.errors import DataError
 
 MOST_UNKNOWN = 5
@@ -28,7 +37,10 @@ MOST_UNKNOWN = 5
 
 
 def read_graph(
-    path: str | Path, literals: bool = False, attributes: Sequence[str] = ()
+    path: str | Path,
+    literals: bool = False,
+    attributes: Sequence[str] = (),
+    vectors: Sequence[str | Path] = (),
 ) -> KnowledgeGraph:
     """Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet.
 
@@ -38,10 +50,15 @@ def read_graph(
             ``literals=similar``.
         attributes: For TSV, CSV and Parquet: relations whose tail is a literal, and further columns
             that contain a literal of the head. Their literals are kept.
+        vectors: Files with vectors of the entities, one for each kind, in the same order for both
+            graphs (docs/literals.md).
     """
     keep = literals or bool(attributes)
     file = checked_path(path, "the file of a graph")
-    return read_graph_file(file, keep_literals=keep, attributes=attributes)[0]
+    graph = read_graph_file(file, keep_literals=keep, attributes=attributes)[0]
+    files = [checked_path(one, "a file of vectors") for one in vectors]
+    found = tuple(read_vectors(one, graph.all_entity_names) for one in files)
+    return replace(graph, vectors=found)
 
 
 def read_links(path: str | Path) -> list[tuple[str, str]]:
@@ -82,17 +99,18 @@ def graph_of(
     if found is not None:
         return found
     names = "A triple must be a head, a relation and a tail, each a str"
-    rows = sorted(set(_rows(triples, 3, "triples", names)))
+    rows = _rows(triples, 3, "triples", names)
     if not rows:
         raise DataError("graph_of was given no triples. A graph needs at least one.")
-    heads, relations, tails = zip(*rows, strict=True)
-    # in the order of the names, as for files, so that the order of the triples does not matter
-    entities = {name: index for index, name in enumerate(sorted({*heads, *tails}))}
-    numbers = {name: index for index, name in enumerate(sorted(set(relations)))}
-    ids = [[entities[head], numbers[relation], entities[tail]] for head, relation, tail in rows]
-    return KnowledgeGraph(
-        np.array(ids, dtype=np.int64), len(entities), len(numbers), [*entities], [*numbers]
-    )
+    return _graph_of_edges(cast(list[tuple[str, str, str]], rows), "the triples")
+
+
+def _graph_of_edges(edges: Sequence[tuple[str, str, str]], label: str) -> KnowledgeGraph:
+    """Return a graph without literals, numbered by name as for files."""
+    collector: TripleCollector[str] = TripleCollector(str)
+    if edges:
+        collector.add(*zip(*edges, strict=True))
+    return collector.finish(label, 0, keep_isolated=False)[0]
 
 
 def _rows(values: Iterable[Any], length: int, what: str, rule: str) -> list[tuple[str, ...]]:
@@ -119,7 +137,7 @@ def link_ids(
     source: KnowledgeGraph,
     target: KnowledgeGraph,
     links: Iterable[tuple[str, str]],
-    one_to_one: bool = True,
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE,
 ) -> IntArray:
     """Return pairs of names as sorted pairs of entities.
 
@@ -127,7 +145,7 @@ def link_ids(
         source: The source graph.
         target: The target graph.
         links: Pairs of names; the target entity may come first if only that fits the graphs.
-        one_to_one: Whether an entity may occur in one pair only.
+        cardinality: How many pairs an entity may occur in.
 
     Raises:
         DataError: If a pair is not two names, names an unknown entity, or contradicts another.
@@ -144,14 +162,14 @@ def link_ids(
         EntityFinder(source, "source", "its graph"),
         EntityFinder(target, "target", "its graph"),
     )
-    resolver = LinkResolver(*finders, Prefixes(), "stop")
+    resolver = LinkResolver(*finders, Prefixes(), "stop", LinkRegister(cardinality))
     numbers = range(1, len(pairs) + 1)
     listing = LinkListing("the links", pairs, numbers, unit="number", symmetric=True)
     known, unknown = resolver.found(listing)
     if unknown:
         more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
         raise DataError(f"{'; '.join(unknown[:MOST_UNKNOWN])}{more}")
-    kept = resolver.registered(listing, known) if one_to_one else list(known)
+    kept = resolver.registered(listing, known)
     return sorted_links(np.array(kept, dtype=np.int64).reshape(-1, 2))
 
 
@@ -212,16 +230,9 @@ def _of_factory(factory: Any) -> KnowledgeGraph:
         labels = {int(number): str(name) for name, number in ids.items()}
         named.append([labels.get(number, str(number)) for number in range(getattr(factory, size))])
     entities, relations = named
-    collector: TripleCollector[str] = TripleCollector(str)
     triples = factory.mapped_triples.tolist()
-    if triples:
-        heads, kinds, tails = zip(*triples, strict=True)
-        collector.add(
-            [entities[head] for head in heads],
-            [relations[kind] for kind in kinds],
-            [entities[tail] for tail in tails],
-        )
-    return collector.finish("the triples factory", 0, keep_isolated=False)[0]
+    edges = [(entities[head], relations[kind], entities[tail]) for head, kind, tail in triples]
+    return _graph_of_edges(edges, "the triples factory")
 
 
 def _of_frame(frame: Any, literals: bool, attributes: Sequence[str]) -> KnowledgeGraph:
@@ -296,6 +307,7 @@ def pair_of(
     target: KnowledgeGraph,
     links: Iterable[tuple[str, str]],
     rejected: Iterable[tuple[str, str]],
+    cardinality: Cardinality,
 ) -> GraphPair:
     """Return a pair of graphs whose known links are all for training.
 
@@ -304,6 +316,7 @@ def pair_of(
         target: The target graph.
         links: Known links, as pairs of names.
         rejected: Pairs that are not links.
+        cardinality: How many counterparts an entity may have.
 
     Raises:
         DataError: If a graph is not a graph, or a link names an unknown entity or contradicts
@@ -315,10 +328,12 @@ def pair_of(
                 f"{side} must be a graph, got {described(graph)}. Use read_graph(path) to read "
                 "one from a file, or graph_of(triples) to build one."
             )
-    known = link_ids(source, target, links)
-    wrong = link_ids(source, target, rejected, one_to_one=False)
+    known = link_ids(source, target, links, cardinality)
+    wrong = link_ids(source, target, rejected, Cardinality.MANY_TO_MANY)
     check_rejected(wrong, known, source, target)
     none = np.empty((0, 2), dtype=np.int64)
     official = OfficialSplit(known, none, none)
     found = wrong if len(wrong) else None
-    return GraphPair("pair", source, target, known, official, rejected=found).shuffled()
+    return GraphPair(
+        "pair", source, target, known, official, rejected=found, cardinality=cardinality
+    ).shuffled()

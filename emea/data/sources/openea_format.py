@@ -2,6 +2,7 @@
 
 import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from emea.data.formats.tab_file import TabTable, read_table
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, sorted_links
-from emea.data.links import LinkRegister
-from emea.data.names import with_iri_names
+from emea.data.links import EntityFinder, LinkRegister, read_entities
+from emea.data.names import Prefixes, with_iri_names
 from emea.data.sources.download import locate, require_files
 from emea.errors import DataError
 
@@ -32,6 +33,7 @@ def read_openea_format(
     root: str | Path | None,
     keep_literals: bool,
     iri_names: bool,
+    unmatched: str | None,
 ) -> GraphPair:
     """Read a pair in the OpenEA layout.
 
@@ -53,6 +55,8 @@ def read_openea_format(
             these files exist.
         iri_names: Whether to make a name literal from the local part of each IRI, if literals are
             kept.
+        unmatched: A file in the folder whose first column names source entities that have no
+            counterpart. Entities without triples are left out.
 
     Raises:
         DataError: A file is missing or has a line that cannot be used, or no link connects two
@@ -66,6 +70,19 @@ def read_openea_format(
     source, target = (_read_side(path, number, keep_literals) for number in (1, 2))
     if keep_literals and iri_names:
         source, target = with_iri_names(source), with_iri_names(target)
+    known, num_absent = _known_links(links, source, target)
+    parts = _read_fold(path, folds, fold, register)
+    official = None if parts is None else _official(parts, source, target)
+    finder = EntityFinder(source, "source", "rel_triples_1")
+    without = None if unmatched is None else read_entities(path / unmatched, finder, Prefixes())
+    pair = GraphPair(name or path.name, source, target, known, official, num_absent=num_absent)
+    return replace(pair, unmatched=without).shuffled()
+
+
+def _known_links(
+    links: TabTable, source: KnowledgeGraph, target: KnowledgeGraph
+) -> tuple[IntArray, int]:
+    """Return the links between entities of the graphs, and log the number of other links."""
     known, num_absent = _ids(links, source, target)
     if not len(known):
         raise DataError(
@@ -80,10 +97,7 @@ def read_openea_format(
             num_absent,
             len(links),
         )
-    parts = _read_fold(path, folds, fold, register)
-    official = None if parts is None else _official(parts, source, target)
-    pair = GraphPair(name or path.name, source, target, known, official, num_absent=num_absent)
-    return pair.shuffled()
+    return known, num_absent
 
 
 def _official(

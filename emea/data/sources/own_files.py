@@ -2,16 +2,18 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from emea.config.paths import NO_SEEDS, check_local
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.data import OwnFilesSettings, ReadingLimits
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
-from emea.data.formats.input_file import is_gzipped
+from emea.data.formats.input_file import is_packed
 from emea.data.formats.limits import reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
@@ -23,11 +25,22 @@ from emea.data.graph_pair import (
     PairReading,
     sorted_links,
 )
-from emea.data.links import EntityFinder, LinkListing, LinkResolver, check_rejected
+from emea.data.links import (
+    EntityFinder,
+    LinkListing,
+    LinkRegister,
+    LinkResolver,
+    check_rejected,
+    read_entities,
+)
 from emea.data.names import Prefixes, with_iri_names
+from emea.data.vectors import read_vectors
 from emea.errors import ConfigError, DataError
 
 log = logging.getLogger(__name__)
+
+IN_PYTHON = {"keep_literals": False, "cardinality": Cardinality.ONE_TO_ONE}
+"""Defaults of settings that refer to others in a configuration."""
 
 NO_LINKS: IntArray = np.zeros((0, 2), dtype=np.int64)
 
@@ -38,6 +51,7 @@ class _Links(NamedTuple):
     labels: IntArray
     test: IntArray
     rejected: IntArray | None
+    unmatched: IntArray | None
     label_reading: LinkReading | None
     test_reading: LinkReading | None
 
@@ -71,10 +85,10 @@ def read_own_files(
     texts: dict[str, Any] = {
         name: None if file is None else str(file) for name, file in files.items()
     }
-    settings = OwnFilesSettings(limits=limits, **texts, **{"keep_literals": False, **given})
+    settings = OwnFilesSettings(limits=limits, **texts, **{**IN_PYTHON, **given})
     _check_given(settings)
     with reading_limits(limits):
-        left, right = _read_graphs(settings)
+        left, right = _with_vectors(_read_graphs(settings), settings)
         found = _read_links(settings, left, right)
     absent = [
         0 if reading is None else reading.num_unknown
@@ -89,6 +103,8 @@ def read_own_files(
         PairReading(left[1], right[1], found.label_reading, found.test_reading),
         num_absent=sum(absent),
         rejected=found.rejected,
+        unmatched=found.unmatched,
+        cardinality=Cardinality(settings.cardinality),
     )
     return pair.shuffled()
 
@@ -97,9 +113,28 @@ def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, Graph
     """Return both graphs with counts of what was read."""
     places = (settings.source, settings.target)
     read = [read_own_graph(Path(str(place)).expanduser(), settings) for place in places]
+    given = {"references": settings.references}
     if settings.keep_literals:
-        _warn_of_unused(settings.attributes, *(graph for graph, _ in read))
+        given |= {"attributes": settings.attributes, "lists": tuple(settings.lists or ())}
+    for key, names in given.items():
+        _warn_of_unused(key, names, *(graph for graph, _ in read))
     return read
+
+
+def _with_vectors(
+    read: list[tuple[KnowledgeGraph, GraphReading]], settings: OwnFilesSettings
+) -> list[tuple[KnowledgeGraph, GraphReading]]:
+    """Return the graphs with the vectors of their entities, if literals are used."""
+    files = (settings.source_vectors, settings.target_vectors)
+    if not settings.keep_literals or not any(files):
+        return read
+    skips = settings.on_error == "skip"
+    found = []
+    for (graph, reading), paths in zip(read, files, strict=True):
+        names = graph.all_entity_names
+        vectors = tuple(read_vectors(Path(path).expanduser(), names, skips) for path in paths)
+        found.append((replace(graph, vectors=vectors), reading))
+    return found
 
 
 def read_own_graph(path: Path, settings: OwnFilesSettings) -> tuple[KnowledgeGraph, GraphReading]:
@@ -112,6 +147,7 @@ def read_own_graph(path: Path, settings: OwnFilesSettings) -> tuple[KnowledgeGra
         settings.keep_literals,
         settings.attributes,
         settings.label_language,
+        settings,
     )
     is_named = settings.keep_literals and settings.iri_names
     return (with_iri_names(graph) if is_named else graph), reading
@@ -124,10 +160,11 @@ def _read_links(
 ) -> _Links:
     """Return the links of all files between entities of the graphs."""
     resolver = LinkResolver(
-        EntityFinder(left[0], "source", left[1].label),
-        EntityFinder(right[0], "target", right[1].label),
+        EntityFinder(left[0], "source", left[1].label, left[1]),
+        EntityFinder(right[0], "target", right[1].label, right[1]),
         Prefixes(settings.prefixes),
         settings.on_error,
+        LinkRegister(Cardinality(settings.cardinality)),
     )
     labels, test, rejected = (
         None
@@ -135,27 +172,34 @@ def _read_links(
         else read_link_file(Path(file).expanduser(), settings.links_format, settings.on_error)
         for file in (settings.links, settings.test_links, settings.rejected)
     )
-    known, label_reading = _resolved(resolver, labels)
-    test_links, test_reading = _resolved(resolver, test)
+    known, label_reading = resolved_links(resolver, labels)
+    test_links, test_reading = resolved_links(resolver, test)
     # an entity may have several rejected pairs
     wrong = None if rejected is None else resolver.pairs(rejected)
     if wrong is not None:
         check_rejected(wrong, known, left[0], right[0])
-    return _Links(known, test_links, wrong, label_reading, test_reading)
+    unmatched = None
+    if settings.unmatched is not None:
+        path = Path(settings.unmatched).expanduser()
+        unmatched = read_entities(path, resolver.source, resolver.prefixes)
+    return _Links(known, test_links, wrong, unmatched, label_reading, test_reading)
 
 
-def _warn_of_unused(attributes: Sequence[str], *graphs: KnowledgeGraph) -> None:
-    """Warn of attributes that no graph has, which may be misspelt."""
+def _warn_of_unused(key: str, given: Sequence[str], *graphs: KnowledgeGraph) -> None:
+    """Warn of columns and attributes that no graph has, which may be misspelt."""
     found = {
         name
         for graph in graphs
-        if graph.attributes is not None
-        for name in graph.attributes.attribute_names
+        for name in (
+            *(graph.relation_names or ()),
+            *(graph.attributes.attribute_names if graph.attributes is not None else ()),
+        )
     }
-    unused = [name for name in attributes if name not in found]
+    unused = [name for name in given if name not in found]
     if unused:
         log.warning(
-            "data.attributes: no table has a relation or column with values named %s",
+            "data.%s: no table has a relation or column with values named %s",
+            key,
             ", ".join(unused),
         )
 
@@ -169,10 +213,14 @@ def _check_given(settings: OwnFilesSettings) -> None:
         raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
 
 
-def _resolved(
+def resolved_links(
     resolver: LinkResolver, listing: LinkListing | None
 ) -> tuple[IntArray, LinkReading | None]:
-    """Return the links of a file, if there is one. Raise an error if no link is left."""
+    """Return the links of a file, if there is one.
+
+    Raises:
+        DataError: No link of the file can be used.
+    """
     if listing is None:
         return NO_LINKS, None
     links, reading = resolver.resolve(listing)
@@ -181,6 +229,11 @@ def _resolved(
     if not listing.links:
         raise DataError(
             f"{reading.label} contains no links. See docs/own_graphs.md for the supported formats."
+        )
+    if resolver.are_reversed(listing):
+        raise DataError(
+            f"{reading.label} names the target entities first. Put the source first, or name the "
+            "columns in a first line: target, source."
         )
     if not reading.num_unknown:
         raise DataError(
@@ -197,4 +250,4 @@ def _resolved(
 def _stem(place: str) -> str:
     """Return the name of a file without its suffixes."""
     path = Path(place)
-    return (path.with_suffix("") if is_gzipped(path) else path).stem
+    return (path.with_suffix("") if is_packed(path) else path).stem

@@ -7,7 +7,7 @@ of the world.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,33 +29,12 @@ RELATION_SKEW = 2.2
 RESCUE_ROUNDS = 25
 
 
-class DrawnPair(NamedTuple):
-    """A synthetic pair and the meaning of its relations.
-
-    Args:
-        pair: The pair, without names and without an official split.
-        source_meanings: What each relation of the source graph means: relations of the
-            world, each in two parts. A relation is included in another one if this holds for
-            their meanings.
-        target_meanings: The same for the target graph.
-    """
-
-    pair: GraphPair
-    source_meanings: list[frozenset[int]]
-    target_meanings: list[frozenset[int]]
-
-
 def synthetic_pair(**given: Any) -> GraphPair:
     """Draw two overlapping graphs.
 
     Args:
         given: Settings of ``SyntheticSettings``. Their ranges are not checked.
     """
-    return drawn_pair(**given).pair
-
-
-def drawn_pair(**given: Any) -> DrawnPair:
-    """Return the pair of `synthetic_pair` with the true meaning of its relations."""
     settings = SyntheticSettings(**given)
     num_entities, rng = settings.num_entities, np.random.default_rng(settings.seed)
     num_shared = max(1, round(settings.overlap * num_entities))
@@ -73,12 +52,11 @@ def drawn_pair(**given: Any) -> DrawnPair:
     for members in known:
         ids = _side_ids(rng, members, num_world)
         relation_of = _Granularity.draw(rng, world.num_relations, *shares)
-        sides.append((*_side_graph(rng, world, facts, ids, settings.keep_prob, relation_of), ids))
-    (source, source_meanings, source_ids), (target, target_meanings, target_ids) = sides
+        sides.append((_side_graph(rng, world, facts, ids, settings.keep_prob, relation_of), ids))
+    (source, source_ids), (target, target_ids) = sides
     shared = order[num_world - num_entities : num_entities]
     links = np.stack([source_ids[shared], target_ids[shared]], axis=1)
-    pair = GraphPair(settings.name, source, target, links)
-    return DrawnPair(pair, source_meanings, target_meanings)
+    return GraphPair(settings.name, source, target, links)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +111,6 @@ class _Granularity:
         relations: IntArray = 2 * coarse + (self.is_split[coarse] & (facts[:, 2] % 2 == 1))
         return relations
 
-    def meanings(self) -> dict[int, frozenset[int]]:
-        """Return the parts of the world's relations that each relation covers.
-
-        A relation of the world has two parts: its facts with even tails and with odd tails.
-        """
-        found: dict[int, set[int]] = {}
-        for relation, coarse in enumerate(self.coarse.tolist()):
-            for part in (0, 1):
-                own = 2 * coarse + (part if self.is_split[coarse] else 0)
-                found.setdefault(own, set()).add(2 * relation + part)
-        return {relation: frozenset(parts) for relation, parts in found.items()}
-
 
 def _draw_world(
     rng: np.random.Generator, num_entities: int, num_relations: int, hub_skew: float
@@ -188,16 +154,15 @@ def _side_graph(
     ids: IntArray,
     keep_prob: float,
     relation_of: _Granularity,
-) -> tuple[KnowledgeGraph, list[frozenset[int]]]:
-    """Return a graph of the facts that it keeps, and the meaning of its relations."""
+) -> KnowledgeGraph:
+    """Return a graph of the facts that it keeps."""
     kept = (ids[facts[:, 0]] >= 0) & (ids[facts[:, 2]] >= 0) & (rng.random(len(facts)) < keep_prob)
     facts = facts[kept]
     facts = np.concatenate([facts, _rescue_facts(rng, world, facts, ids)])
-    relations, used = _contiguous(rng, relation_of(facts))
+    relations = _contiguous(rng, relation_of(facts))
     triples = np.stack([ids[facts[:, 0]], relations, ids[facts[:, 2]]], axis=1)
-    graph = KnowledgeGraph(distinct_triples(triples), int((ids >= 0).sum()), len(used))
-    meanings = relation_of.meanings()
-    return graph, [meanings[relation] for relation in used]
+    num_relations = int(relations.max()) + 1
+    return KnowledgeGraph(distinct_triples(triples), int((ids >= 0).sum()), num_relations)
 
 
 def _rescue_facts(
@@ -216,13 +181,10 @@ def _rescue_facts(
     return np.concatenate(rescued)
 
 
-def _contiguous(rng: np.random.Generator, relations: IntArray) -> tuple[IntArray, list[int]]:
-    """Return random contiguous ids for the relations in use, so that their order leaks nothing.
-
-    Returns:
-        The new id of each relation, and the relation of each new id.
-    """
+def _contiguous(rng: np.random.Generator, relations: IntArray) -> IntArray:
+    """Return random contiguous ids for the relations in use, so that their order leaks nothing."""
     used = np.flatnonzero(np.bincount(relations))
     new_ids = np.zeros(relations.max() + 1, dtype=np.int64)
     new_ids[used] = rng.permutation(len(used))
-    return new_ids[relations], used[np.argsort(new_ids[used])].tolist()
+    contiguous: IntArray = new_ids[relations]
+    return contiguous

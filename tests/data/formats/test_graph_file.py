@@ -104,7 +104,7 @@ def test_all_formats_give_the_same_graph(folder: Path) -> None:
 @pytest.mark.parametrize("suffix", ["nt", "ttl", "tsv", "csv"])
 def test_an_empty_file(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"a.{suffix}").write_bytes(b"")
-    with pytest.raises(DataError, match="has no triple between entities"):
+    with pytest.raises(DataError, match="contains no triples: it is empty"):
         read_graph_file(tmp_path / f"a.{suffix}")
 
 

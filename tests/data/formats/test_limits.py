@@ -36,11 +36,6 @@ def laughs(depth: int) -> str:
     return "".join(lines)
 
 
-def test_short_entities_are_read(tmp_path: Path) -> None:
-    graph, _ = read_graph_file(rdfxml(tmp_path, '<!ENTITY a "http://a.org/">', "&a;x"))
-    assert graph.num_triples == 1
-
-
 @pytest.mark.parametrize(
     ("definitions", "use", "message"),
     [

@@ -95,13 +95,6 @@ def test_only_random_labels_are_replaced() -> None:
     assert [label(term) for term in terms] == ["_:x", "_:[1]", "<http://a.org/x>", "_:[2]", "_:[1]"]
 
 
-def test_the_parser_still_makes_such_labels() -> None:
-    text = "<http://a/a> <http://a/r> [ <http://a/r> [] ] ."
-    edges, _ = sorted_out(pyoxigraph.parse(text, RdfFormat.TURTLE), BlankNodeLabels())
-    labels = {end for head, _, tail in edges for end in (head, tail) if end.startswith("_:")}
-    assert labels == {"_:[1]", "_:[2]"}
-
-
 def test_literals_and_quoted_triples_are_no_edges() -> None:
     text = '<http://a/a> <http://a/r> "x" .\n'
     text += "<http://a/a> <http://a/r> <<( <http://a/a> <http://a/r> <http://a/b> )>> .\n"

@@ -128,36 +128,26 @@ def test_interruption_while_writing_leaves_nothing(
     assert found(folder) == CONTENTS
 
 
-def test_truncated_file(server: Server, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ("truncated", "The download of triples_1 from .* was interrupted after 6 bytes. Try again"),
+        ("changed", "triples_1 from .* is not the expected file: its git id is .* instead of "),
+        ("missing", "triples_1 cannot be downloaded: .*/triples_1 returns HTTP 404"),
+    ],
+)
+def test_a_file_that_is_not_the_pinned_one_is_not_kept(
+    server: Server, folder: Path, problem: str, message: str
+) -> None:
     path = f"/me/repo/{COMMIT}/data/triples_1"
-    server.truncated.add(path)
-    with pytest.raises(DataError) as error:
+    if problem == "truncated":
+        server.truncated.add(path)
+    elif problem == "changed":
+        server.pages[path] = b"something else"
+    else:
+        del server.pages[path]
+    with pytest.raises(DataError, match=message):
         ensure_downloaded(folder, "mini", server.url)
-    url = server.url + path
-    message = f"The download of triples_1 from {url} was interrupted after 6 bytes. Try again."
-    assert str(error.value) == message
-    assert found(folder) == {}
-
-
-def test_wrong_content(server: Server, folder: Path) -> None:
-    path = f"/me/repo/{COMMIT}/data/ref_ent_ids"
-    server.pages[path] = b"something else"
-    with pytest.raises(DataError) as error:
-        ensure_downloaded(folder, "mini", server.url)
-    message = (
-        f"ref_ent_ids from {server.url}{path} is not the expected file: its git id is "
-        f"{git_blob_id(b'something else')} instead of {git_blob_id(CONTENTS['ref_ent_ids'])}"
-    )
-    assert str(error.value) == message
-    assert found(folder) == {"triples_1": CONTENTS["triples_1"]}
-
-
-def test_not_found(server: Server, folder: Path) -> None:
-    server.pages.clear()
-    with pytest.raises(DataError) as error:
-        ensure_downloaded(folder, "mini", server.url)
-    url = f"{server.url}/me/repo/{COMMIT}/data/triples_1"
-    assert str(error.value) == f"triples_1 cannot be downloaded: {url} returns HTTP 404"
     assert found(folder) == {}
 
 

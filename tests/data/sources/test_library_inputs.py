@@ -129,7 +129,7 @@ def test_a_frame_may_have_attributes() -> None:
         (pd.DataFrame([("a", "b")], columns=["head", "tail"]), "needs the columns head"),
         (pd.DataFrame([("a", "r", None)]), "Row 1 of the data frame has an empty cell"),
         (pd.DataFrame([("a", "r", "b"), ("a", np.nan, "b")]), "Row 2 of the data frame"),
-        (pd.DataFrame(columns=["head", "relation", "tail"]), "the data frame has no triple"),
+        (pd.DataFrame(columns=["head", "relation", "tail"]), "the data frame contains no triples"),
     ],
 )
 def test_a_frame_that_is_no_graph(frame: pd.DataFrame, sentence: str) -> None:

@@ -44,6 +44,14 @@ def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> Non
     assert pair.num_absent == 1
 
 
+def test_entities_without_a_counterpart(write_files: Callable[[Files], Path], files: Files) -> None:
+    folder = write_files({**files, "ent_links": "b\tB\n", "dangling": "a\tA\nd\tD\n"})
+    (folder / "721_5fold").rename(folder / "other")
+    pair = usual(read_openea_format, folder, unmatched="dangling")
+    assert pair.unmatched is not None
+    assert [pair.source.entity_name(one) for one in pair.unmatched.tolist()] == ["a"]
+
+
 def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> None:
     pair = usual(read_openea_format, write_files(files))
     assert pair.name == "pair"

@@ -9,6 +9,7 @@ import pytest
 from emea.data.sources.own_files import read_own_files
 from emea.data.statistics import statistics_table
 from emea.errors import ConfigError, DataError
+from emea.record.pair_file import read_pair, write_pair
 
 WriteFiles = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -53,7 +54,7 @@ def test_a_name_is_always_text(write_files: WriteFiles, name: Any, called: str) 
 
 
 def test_no_overlap_is_reported(write_files: WriteFiles) -> None:
-    folder = write_files({**GRAPHS, "seeds.tsv": "x\ta\nu\tv\n"})
+    folder = write_files({**GRAPHS, "seeds.tsv": "q\tx\nu\tv\n"})
     with pytest.raises(DataError, match=r"none of its 2 links joins an entity of a\.tsv"):
         read(folder)
 
@@ -62,6 +63,21 @@ def test_test_links_that_are_the_labels_are_reported(write_files: WriteFiles) ->
     folder = write_files({**GRAPHS, "seeds.tsv": "a\tx\nb\ty\n", "test.tsv": "a\tx\nb\tz\n"})
     with pytest.raises(DataError, match=r"test\.tsv: none of its 2 links can.*from the labels\."):
         read(folder, files={"test_links": "test.tsv"}, on_error="skip")
+
+
+def test_a_link_to_an_entity_that_has_only_literals(
+    write_files: WriteFiles, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = '<http://a/1> <http://a/r> <http://a/2> .\n<http://a/3> <http://a/name> "C" .\n'
+    files = {
+        "a.nt": source,
+        "b.csv": GRAPHS["b.csv"],
+        "seeds.tsv": "http://a/1\tx\nhttp://a/3\ty\n",
+    }
+    folder = write_files(files)
+    assert len(read(folder, files={"source": "a.nt"}).links) == 1
+    assert "source entity http://a/3 of a.nt has only literals, which literals=none" in caplog.text
+    assert len(read(folder, files={"source": "a.nt"}, keep_isolated=True).links) == 2
 
 
 def test_no_link_at_all(write_files: WriteFiles) -> None:
@@ -114,6 +130,25 @@ def test_a_rejected_pair_is_not_a_label(write_files: WriteFiles) -> None:
     assert named(pair, pair.rejected) == {("a", "y"), ("c", "z")}
     with pytest.raises(DataError, match="b - y is both a known link and a rejected pair"):
         read(folder, files={**files, "rejected": "label.tsv"})
+
+
+def test_entities_without_a_counterpart(
+    write_files: WriteFiles, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = {"seeds.tsv": "a\tx\n", "none.tsv": "c\tgone\nq\n\nc\n", "label.tsv": "a\n"}
+    folder = write_files({**GRAPHS, **files, "other.tsv": "x\n"})
+    pair = read(folder, unmatched=str(folder / "none.tsv"))
+    assert [pair.source.entity_name(one) for one in pair.unmatched] == ["c"]
+    assert "1 of 2 names are not in a.tsv and are left out, such as q" in caplog.text
+    assert pair.checksum() != read(folder).checksum()
+    with pytest.raises(DataError, match=r"a has a link, but data\.unmatched says"):
+        read(folder, unmatched=str(folder / "label.tsv"))
+    with pytest.raises(DataError, match=r"other\.tsv names no source entity of a\.tsv"):
+        read(folder, unmatched=str(folder / "other.tsv"))
+    (folder / "empty.tsv").write_text("")
+    assert not len(read(folder, unmatched=str(folder / "empty.tsv")).unmatched)
+    write_pair(folder / "pair.npz", pair)
+    assert read_pair(folder / "pair.npz").unmatched.tolist() == pair.unmatched.tolist()
 
 
 def test_attributes_that_no_graph_has_are_reported(

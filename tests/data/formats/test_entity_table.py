@@ -1,0 +1,147 @@
+"""Tables with one row for each entity."""
+
+import logging
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from emea.config.settings.data import GraphForm
+from emea.data.formats.graph_file import read_graph_file
+from emea.data.graph import KnowledgeGraph
+from emea.errors import DataError
+
+Facts = set[tuple[str, str, str]]
+
+TABLE = """id,title,authors,publisher
+1,"Ask, and answer",Ann|Bob,p1
+2,Graphs,Bob| Cid |,p2
+3,,Ann,
+"""
+
+
+def facts(graph: KnowledgeGraph) -> tuple[Facts, Facts]:
+    """Return the edges and the literals of a graph, by name."""
+    names = list(graph.all_entity_names)
+    edges = {(names[h], graph.relation_name(r), names[t]) for h, r, t in graph.triples.tolist()}
+    found = graph.attributes
+    if found is None:
+        return edges, set()
+    rows = found.triples.tolist()
+    return edges, {(names[e], found.attribute_names[a], found.values[v]) for e, a, v in rows}
+
+
+def read(path: Path, text: str | bytes, attributes: tuple[str, ...] = (), **form):
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_graph_file(path, keep_literals=True, attributes=attributes, form=GraphForm(**form))[
+        0
+    ]
+
+
+def test_every_cell_is_a_literal_of_its_row(tmp_path: Path) -> None:
+    edges, literals = facts(read(tmp_path / "a.csv", TABLE))
+    assert edges == set()
+    assert literals == {
+        ("1", "title", "Ask, and answer"),
+        ("1", "authors", "Ann|Bob"),
+        ("1", "publisher", "p1"),
+        ("2", "title", "Graphs"),
+        ("2", "authors", "Bob| Cid |"),
+        ("2", "publisher", "p2"),
+        ("3", "authors", "Ann"),
+    }
+
+
+def test_lists_are_split_and_references_are_edges(tmp_path: Path) -> None:
+    graph = read(
+        tmp_path / "a.csv", TABLE, lists={"authors": "|"}, references=("publisher", "authors")
+    )
+    edges, literals = facts(graph)
+    assert edges == {
+        *(("1", "authors", "Ann"), ("1", "authors", "Bob"), ("1", "publisher", "p1")),
+        *(("2", "authors", "Bob"), ("2", "authors", "Cid"), ("2", "publisher", "p2")),
+        ("3", "authors", "Ann"),
+    }
+    assert literals == {("1", "title", "Ask, and answer"), ("2", "title", "Graphs")}
+
+
+def test_attributes_choose_columns(tmp_path: Path) -> None:
+    graph = read(tmp_path / "a.csv", TABLE, ("title",), references=("publisher",))
+    edges, literals = facts(graph)
+    assert {relation for _, relation, _ in edges} == {"publisher"}
+    assert {name for _, name, _ in literals} == {"title"}
+
+
+@pytest.mark.parametrize("name", ["ID", "uri", "Identifier"])
+def test_the_id_column_is_recognised_in_any_place(tmp_path: Path, name: str) -> None:
+    text = f"name\t{name}\tyear\nAnn\tx\t1999\n"
+    _, literals = facts(read(tmp_path / "a.tsv", text))
+    assert literals == {("x", "name", "Ann"), ("x", "year", "1999")}
+
+
+@pytest.mark.parametrize("wanted", ["isbn", "isbn,ean", "ean, isbn"])
+def test_the_id_column_can_be_named(tmp_path: Path, wanted: str) -> None:
+    graph = read(tmp_path / "a.csv", "id,isbn,title\n1,x,T\n", id_column=wanted)
+    assert facts(graph)[1] == {("x", "id", "1"), ("x", "title", "T")}
+
+
+def test_a_missing_id_column(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.csv has no column isbn\. Set .* columns: id, title"):
+        read(tmp_path / "a.csv", "id,title\n1,T\n", id_column="isbn")
+    with pytest.raises(DataError, match=r"columns name, year, town, .* Set data\.id_column to"):
+        read(tmp_path / "b.csv", "name,year,town\n".replace("town", "town,x") + "Ann,1999,Ulm,\n")
+
+
+def test_a_table_of_triples_with_a_column_called_id(tmp_path: Path) -> None:
+    text = "id,head,relation,tail\n1,a,r,b\n2,b,r,c\n"
+    assert facts(read(tmp_path / "a.csv", text))[0] == {("a", "r", "b"), ("b", "r", "c")}
+
+
+def test_latin_1_is_read_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = "id,autor,größe\n1,José,1\n2,Zoë,2\n".encode("latin-1")
+    with caplog.at_level(logging.WARNING):
+        _, literals = facts(read(tmp_path / "a.csv", text))
+    assert ("1", "autor", "José") in literals
+    assert ("2", "größe", "2") in literals
+    assert "a.csv, line 1 is not UTF-8" in caplog.text
+    assert caplog.text.count("UTF-8. Such") == 1
+
+
+def test_repeated_ids_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        _, literals = facts(read(tmp_path / "a.csv", "id,name\n1,a\n1,b\n"))
+    assert literals == {("1", "name", "a"), ("1", "name", "b")}
+    assert "1 rows repeat the id of another row" in caplog.text
+
+
+def test_parquet_gives_the_same_graph_as_csv(tmp_path: Path) -> None:
+    columns = {"id": [1, 2], "title": ["Ask", None], "year": [1999, 2001]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    expected = read(tmp_path / "a.csv", "id,title,year\n1,Ask,1999\n2,,2001\n")
+    graph, _ = read_graph_file(tmp_path / "a.parquet", keep_literals=True)
+    assert facts(graph) == facts(expected)
+
+
+def column_order(order: str) -> str:
+    triples = [
+        {"h": f"e{number}", "r": f"r{number % 3}", "t": f"e{(number * 7) % 40}"}
+        for number in range(40)
+    ]
+    return "".join("\t".join(triple[one] for one in order) + "\n" for triple in triples)
+
+
+@pytest.mark.parametrize(("order", "column"), [("rht", "first"), ("htr", "third")])
+def test_an_unusual_order_of_the_columns_is_refused(
+    tmp_path: Path, order: str, column: str
+) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(column_order(order))
+    with pytest.raises(DataError, match=f"the {column} has 3, as if it contained relations"):
+        read_graph_file(path)
+    names = {"h": "head", "r": "relation", "t": "tail"}
+    path.write_text("\t".join(names[one] for one in order) + "\n" + column_order(order))
+    named, _ = read_graph_file(path)
+    path.write_text(column_order("hrt"))
+    usual, _ = read_graph_file(path)
+    assert facts(named) == facts(usual)
