@@ -1,14 +1,27 @@
 """Matches the literals of two graphs by equal normal forms and, optionally, by similar texts."""
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from emea.data.arrays import FloatArray, IntArray
+from emea.data.attributes import AttributeTriples
+from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.errors import DataError
+from emea.literals.anchors import (
+    KIND_TEXTS,
+    PRIORS,
+    Anchors,
+    MatchKind,
+    ValueMatches,
+    find_anchors,
+)
+from emea.literals.readings import readings
 from emea.literals.similar_texts import similar_texts
+from emea.literals.similar_vectors import with_vectors
 from emea.literals.value_nodes import ValueNodes, extended_graph, value_nodes
 
 logger = logging.getLogger(__name__)
@@ -21,73 +34,107 @@ NO_LITERALS = (
 )
 
 
-PRIOR_AGREEING, PRIOR_CHECKED = 9.0, 10.0
-"""Prior votes that agree and that can be checked. We assume that 9 of 10 are right."""
+Texts = tuple[Sequence[str], Sequence[str]]
 
-LEAST_PROB = 0.5
-"""Minimum estimated probability of an anchor."""
+MOST_HOMOPHONES = 3
+"""Values of the target graph with the same reading that are kept for a value."""
 
 
 @dataclass(frozen=True)
 class EqualLiterals:
     """Matches values whose normal forms are equal.
 
-    Equal values match with probability 1. A value that many entities share identifies an entity
-    less well than the functionality of its attribute suggests, so its probability is lowered
-    (``ValueNodes.local_weight``). The values with the most pairs of entities are left out if all
-    pairs exceed the budget.
+    Equal values match with probability 1, or with the estimated precision of their kind if they
+    are in different languages or equal only after transliteration. A value that many entities
+    share identifies an entity less well than the functionality of its attribute suggests, so its
+    probability is lowered (``ValueNodes.local_weight``). The values with the most pairs of
+    entities are left out if all pairs exceed the budget.
 
     Args:
         reads: Whether readers keep literals, which matching needs.
         pairs_per_triple: The maximum number of pairs of entities that matched values may imply,
             per literal triple. It limits the memory.
+        transliterate: When texts are compared in Latin letters: ``auto``, ``always`` or ``never``.
+        negative: Whether different values of an attribute are evidence against a pair.
     """
 
     reads: bool
     pairs_per_triple: int
+    transliterate: str
+    negative: bool
 
     def __call__(self, pair: GraphPair) -> LiteralMatches:
         """Match the literals of a pair. Links are not used.
 
         Raises:
-            DataError: A graph has no literals.
+            DataError: A graph has no literals and no vectors.
         """
-        for side, graph in (("source", pair.source), ("target", pair.target)):
-            if graph.attributes is None or not len(graph.attributes):
-                raise DataError(NO_LITERALS.format(pair=pair.name, side=side))
-        assert pair.source.attributes is not None and pair.target.attributes is not None
-        source, target = value_nodes(pair.source.attributes), value_nodes(pair.target.attributes)
-        equal = _equal(source, target)
-        anchors, anchor_probs = find_anchors(source, target, equal)
-        others, other_probs = self.similar(source, target, equal)
-        pairs = np.concatenate([equal, others])
-        probs = np.concatenate([np.ones(len(equal)), other_probs])
-        kept = self._within_budget(source, target, pairs)
-        pairs, probs = pairs[kept], probs[kept]
-        probs = probs * np.minimum(
-            source.local_weight()[pairs[:, 0]], target.local_weight()[pairs[:, 1]]
+        kinds = pair.matched_kinds or (None, None)
+        source, target = (
+            value_nodes(_attributes(graph, pair.name, side), of_side)
+            for graph, side, of_side in zip(
+                (pair.source, pair.target), ("source", "target"), kinds, strict=True
+            )
         )
-        _log(source, target, equal, len(pairs), anchor_probs)
+        matches = _equal(source, target)
+        read = readings(source.keys, target.keys, self.transliterate)
+        if read is not None:
+            matches = matches.joined(_equal_readings(source, target, matches, read))
+        texts = read or (source.keys, target.keys)
+        same = matches.pairs
+        matches = matches.joined(self.similar(source, target, matches, texts))
+        names = list(KIND_TEXTS)
+        for both in zip(pair.source.vectors, pair.target.vectors, strict=True):
+            source, target, similar = with_vectors(source, target, both, kinds, len(names))
+            matches = matches.joined(similar)
+            names.append(f"vectors of {both[0].name}")
+        matches = matches.where(
+            source.kinds[matches.pairs[:, 0]] == target.kinds[matches.pairs[:, 1]]
+        )
+        anchors = find_anchors(pair, source, target, matches)
+        probs = self._probs(matches, anchors)
+        kept = probs > 0
+        kept[kept] &= self._within_budget(source, target, matches.pairs[kept])
+        matches, probs = matches.where(kept), probs[kept]
+        probs = probs * np.minimum(
+            source.local_weight()[matches.pairs[:, 0]], target.local_weight()[matches.pairs[:, 1]]
+        )
+        by_kind = anchors.by_kind(names)
+        _log(source, target, matches, by_kind)
+        shift = np.array([pair.source.num_entities, pair.target.num_entities])
         return LiteralMatches(
             extended_graph(pair.source, source),
             extended_graph(pair.target, target),
-            pairs + np.array([pair.source.num_entities, pair.target.num_entities]),
+            matches.pairs + shift,
             probs,
-            anchors,
-            anchor_probs,
+            anchors.pairs,
+            anchors.probs,
+            by_kind,
+            anchors.num_confirming,
+            same + shift,
+            self.negative,
         )
 
     def similar(
-        self, source: ValueNodes, target: ValueNodes, equal: IntArray
-    ) -> tuple[IntArray, FloatArray]:
-        """Return further pairs of values and their probabilities; none in this class.
+        self, source: ValueNodes, target: ValueNodes, matches: ValueMatches, texts: Texts
+    ) -> ValueMatches:
+        """Return further pairs of values; none in this class.
 
         Args:
             source: Values of the source graph.
             target: Values of the target graph.
-            equal: ``[num_pairs, 2]`` values that are equal.
+            matches: Values that are equal.
+            texts: The text of each value of both graphs, to compare.
         """
-        return equal[:0], np.zeros(0)
+        return matches.where(np.zeros(len(matches.kinds), dtype=bool))
+
+    def _probs(self, matches: ValueMatches, anchors: Anchors) -> FloatArray:
+        """Return the probability that two values mean the same; 0 if they are not evidence."""
+        probs = matches.cosines.copy()
+        for kind in (MatchKind.OTHER_LANGUAGE, MatchKind.READING):
+            probs[matches.kinds == kind] = anchors.precision.get(kind, PRIORS[kind])
+        is_vector = matches.kinds > MatchKind.SIMILAR
+        return np.where(is_vector, anchors.vote_probs, probs)
 
     def _within_budget(self, source: ValueNodes, target: ValueNodes, pairs: IntArray) -> np.ndarray:
         """Return whether to keep each pair of values. Those with the fewest entities come first."""
@@ -108,33 +155,35 @@ class SimilarLiterals(EqualLiterals):
 
     Args:
         reads: Whether readers keep literals, which matching needs.
-        pairs_per_triple: See ``EqualLiterals``.
+        pairs_per_triple, transliterate, negative: See ``EqualLiterals``.
         least_similarity: The minimum cosine similarity of two texts that match.
+        anchor_similarity: The minimum cosine similarity of two texts that make an anchor.
         num_similar: The number of similar texts to keep for each value.
     """
 
     least_similarity: float
+    anchor_similarity: float
     num_similar: int
 
     def similar(
-        self, source: ValueNodes, target: ValueNodes, equal: IntArray
-    ) -> tuple[IntArray, FloatArray]:
+        self, source: ValueNodes, target: ValueNodes, matches: ValueMatches, texts: Texts
+    ) -> ValueMatches:
         """Return pairs of similar texts, among values without an equal value in the other graph."""
-        free = (
-            np.setdiff1d(np.arange(len(nodes.keys)), column)
-            for nodes, column in zip((source, target), equal.T, strict=True)
-        )
-        first, second = (
-            np.array([number for number in numbers if has_letters(nodes.keys[number])], dtype=int)
-            for nodes, numbers in zip((source, target), free, strict=True)
-        )
-        rows, columns, cosines = similar_texts(
-            [source.keys[number] for number in first],
-            [target.keys[number] for number in second],
-            self.least_similarity,
+        first, second = _unmatched_texts(source, target, matches)
+        found = similar_texts(
+            [texts[0][number] for number in first],
+            [texts[1][number] for number in second],
+            min(self.least_similarity, self.anchor_similarity),
             self.num_similar,
         )
-        return np.stack([first[rows], second[columns]], axis=1).astype(np.int64), cosines
+        pairs = np.stack([first[found.rows], second[found.columns]], axis=1).astype(np.int64)
+        kinds = np.full(len(pairs), int(MatchKind.SIMILAR))
+        return ValueMatches(pairs, kinds, found.cosines, found.margins)
+
+    def _probs(self, matches: ValueMatches, anchors: Anchors) -> FloatArray:
+        probs = super()._probs(matches, anchors)
+        is_weak = (matches.kinds == MatchKind.SIMILAR) & (matches.cosines < self.least_similarity)
+        return np.where(is_weak, 0.0, probs)
 
 
 def has_letters(key: str) -> bool:
@@ -142,101 +191,81 @@ def has_letters(key: str) -> bool:
     return any(map(str.isalpha, key))
 
 
-def _equal(source: ValueNodes, target: ValueNodes) -> IntArray:
+def _unmatched_texts(
+    source: ValueNodes, target: ValueNodes, matches: ValueMatches
+) -> tuple[IntArray, IntArray]:
+    """Return the texts without an equal value in the other graph."""
+    free = (
+        np.setdiff1d(np.arange(len(nodes.keys)), column)
+        for nodes, column in zip((source, target), matches.pairs.T, strict=True)
+    )
+    first, second = (
+        np.array([number for number in numbers if has_letters(nodes.keys[number])], dtype=np.int64)
+        for nodes, numbers in zip((source, target), free, strict=True)
+    )
+    return first, second
+
+
+def _equal(source: ValueNodes, target: ValueNodes) -> ValueMatches:
     numbers = {key: number for number, key in enumerate(target.keys)}
     found = [(number, numbers[key]) for number, key in enumerate(source.keys) if key in numbers]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    kinds = [
+        MatchKind.OTHER_LANGUAGE
+        if source.languages[first] and target.languages[second] not in ("", source.languages[first])
+        else MatchKind.EQUAL
+        for first, second in found
+    ]
+    return _certain(found, kinds)
+
+
+def _equal_readings(
+    source: ValueNodes, target: ValueNodes, equal: ValueMatches, texts: Texts
+) -> ValueMatches:
+    """Return pairs of values that are equal after transliteration, and not before."""
+    first, second = _unmatched_texts(source, target, equal)
+    numbers: dict[str, list[int]] = {}
+    for number in second.tolist():
+        numbers.setdefault(texts[1][number], []).append(number)
+    found = [
+        (number, other)
+        for number in first.tolist()
+        if texts[0][number]
+        for other in numbers.get(texts[0][number], ())[:MOST_HOMOPHONES]
+    ]
+    return _certain(found, [MatchKind.READING] * len(found))
+
+
+def _certain(found: Sequence[tuple[int, int]], kinds: Sequence[int]) -> ValueMatches:
+    """Return equal pairs; one of several pairs of a value has no margin to the others."""
+    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+    sizes = [np.bincount(column)[column] for column in pairs.T]
+    margins = (np.maximum(*sizes) == 1).astype(float)
+    return ValueMatches(pairs, np.array(kinds, dtype=np.int64), np.ones(len(pairs)), margins)
+
+
+def _attributes(graph: KnowledgeGraph, pair: str, side: str) -> AttributeTriples:
+    """Return the literals of a graph, which may have none if it has vectors."""
+    if graph.attributes is not None and len(graph.attributes):
+        return graph.attributes
+    if not graph.vectors:
+        raise DataError(NO_LITERALS.format(pair=pair, side=side))
+    return AttributeTriples(np.zeros((0, 3), dtype=np.int64), [], [], np.zeros(0, dtype=np.int64))
 
 
 def _log(
-    source: ValueNodes, target: ValueNodes, equal: IntArray, num_pairs: int, probs: FloatArray
+    source: ValueNodes,
+    target: ValueNodes,
+    matches: ValueMatches,
+    by_kind: Mapping[str, tuple[int, float]],
 ) -> None:
+    num_equal = int((matches.kinds < MatchKind.SIMILAR).sum())
+    counts = (len(source.keys), len(target.keys), num_equal, len(matches.kinds))
     logger.info(
         "Literals: %s + %s distinct values, %s equal, %s pairs of values used as evidence",
-        *(f"{count:,}" for count in (len(source.keys), len(target.keys), len(equal), num_pairs)),
+        *(f"{count:,}" for count in counts),
     )
-    sure = f", estimated precision {probs.mean():.2f}" if len(probs) else ""
-    logger.info("Anchors from unambiguous equal values: %s%s", f"{len(probs):,}", sure)
-
-
-def find_anchors(
-    source: ValueNodes, target: ValueNodes, pairs: IntArray
-) -> tuple[IntArray, FloatArray]:
-    """Return pairs of entities that share an unambiguous value, and their estimated probability.
-
-    A value that exactly one entity of each graph has is a vote for this pair. Its weight is the
-    product of the inverse functionality of both attributes and of the share of votes of these
-    attributes that agree with other votes for the same entities. A noisy-or combines the votes for
-    a pair. Each entity keeps only its best pair, and none if two pairs are equally good.
-
-    Args:
-        source: Values of the source graph.
-        target: Values of the target graph.
-        pairs: ``[num_pairs, 2]`` value nodes that are equal.
-
-    Returns:
-        ``[num_anchors, 2]`` source and target entities, and ``[num_anchors]`` probabilities.
-    """
-    single = (source.num_holders[pairs[:, 0]] == 1) & (target.num_holders[pairs[:, 1]] == 1)
-    first, second = (
-        _most_functional(nodes, column)
-        for nodes, column in zip((source, target), pairs[single].T, strict=True)
-    )
-    votes = np.stack([first[:, 0], second[:, 0]], axis=1)
-    if not len(votes):
-        return votes.reshape(-1, 2), np.zeros(0)
-    worth = source.attribute_functionality[first[:, 1]]
-    worth = worth * target.attribute_functionality[second[:, 1]]
-    kind = first[:, 1] * len(target.attribute_functionality) + second[:, 1]
-    kind = np.unique(kind, return_inverse=True)[1]
-    agreement = np.full(kind.max() + 1, PRIOR_AGREEING / PRIOR_CHECKED)
-    for _ in range(2):
-        found, vote_of, evidence = _combined(votes, worth * agreement[kind])
-        chosen = _best_of_both(found, evidence)
-        agreement = _agreement(votes, kind, chosen[vote_of])
-    found, _, evidence = _combined(votes, worth * agreement[kind])
-    probs = -np.expm1(-evidence)
-    kept = _best_of_both(found, evidence) & (probs >= LEAST_PROB)
-    return found[kept], probs[kept]
-
-
-def _most_functional(nodes: ValueNodes, wanted: IntArray) -> IntArray:
-    """Return ``[num_wanted, 2]`` the entity with each value, and its most functional attribute."""
-    share = nodes.attribute_functionality[nodes.triples[:, 1]]
-    order = np.lexsort((nodes.triples[:, 1], -share, nodes.triples[:, 2]))
-    held, first = np.unique(nodes.triples[order, 2], return_index=True)
-    return nodes.triples[order][first[np.searchsorted(held, wanted)]][:, :2]
-
-
-def _combined(votes: IntArray, prob: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the distinct pairs, the pair of each vote, and ``-log(1 - prob)`` of each pair."""
-    found, vote_of = np.unique(votes, axis=0, return_inverse=True)
-    weight = -np.log1p(-np.minimum(prob, 1 - 1e-9))
-    index: IntArray = vote_of.reshape(-1).astype(np.int64)
-    evidence = np.zeros(len(found))
-    np.add.at(evidence, index, weight)
-    return found, index, evidence
-
-
-def _best_of_both(pairs: IntArray, evidence: FloatArray) -> np.ndarray:
-    """Return whether a pair is the unique best pair of both its entities."""
-    best = np.ones(len(pairs), dtype=bool)
-    for entities in pairs.T:
-        most = np.zeros(entities.max() + 1)
-        np.maximum.at(most, entities, evidence)
-        tops = np.isclose(evidence, most[entities], rtol=1e-9, atol=0)
-        best &= tops & (np.bincount(entities[tops], minlength=len(most))[entities] == 1)
-    return best
-
-
-def _agreement(votes: IntArray, kind: IntArray, is_chosen: np.ndarray) -> FloatArray:
-    """Return the share of agreeing votes of each kind, among votes that another kind can check."""
-    num_kinds = kind.max() + 1
-    checked = np.zeros(len(votes), dtype=bool)
-    for entities in votes.T:
-        seen = np.unique(entities * num_kinds + kind)
-        checked |= np.bincount(seen // num_kinds)[entities] > 1
-    agreeing = np.bincount(kind[checked & is_chosen], minlength=num_kinds)
-    return (agreeing + PRIOR_AGREEING) / (
-        np.bincount(kind[checked], minlength=num_kinds) + PRIOR_CHECKED
-    )
+    anchors = [
+        f"{number:,} {kind} (estimated precision {prob:.2f})"
+        for kind, (number, prob) in by_kind.items()
+    ]
+    logger.info("Anchors from unambiguous values: %s", ", ".join(anchors) or "none")

@@ -1,6 +1,7 @@
 """Finds similar texts in two lists by the cosine similarity of their character n-grams."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,9 +17,22 @@ MOST_TEXTS = 2_000
 """N-grams that occur in more texts than this are left out of the search."""
 
 
+class SimilarPairs(NamedTuple):
+    """Pairs of similar items of two lists.
+
+    ``margins`` is the cosine of a pair minus that of the best other pair of both items. It is
+    positive for the best pair of both items only.
+    """
+
+    rows: IntArray
+    columns: IntArray
+    cosines: FloatArray
+    margins: FloatArray
+
+
 def similar_texts(
     source: Sequence[str], target: Sequence[str], least: float, num_similar: int
-) -> tuple[IntArray, IntArray, FloatArray]:
+) -> SimilarPairs:
     """Return pairs of similar texts, with the best few pairs of each text.
 
     Texts are vectors of TF-IDF weights of their character n-grams. The product of sparse matrices
@@ -30,13 +44,10 @@ def similar_texts(
         target: Normal forms of the target values.
         least: The minimum cosine similarity.
         num_similar: The number of pairs to keep for each text.
-
-    Returns:
-        Positions in the source, positions in the target, and cosine similarities.
     """
     nothing = np.zeros(0, dtype=np.int64)
     if not source or not target:
-        return nothing, nothing, np.zeros(0)
+        return SimilarPairs(nothing, nothing, np.zeros(0), np.zeros(0))
     vectoriser = TfidfVectorizer(
         analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True, dtype=np.float32
     )
@@ -49,12 +60,35 @@ def similar_texts(
     wanted = (first @ keep).tocsr()
     wanted.eliminate_zeros()
     found = [
-        _best(block @ index, start, least, num_similar)
+        _best(block @ index, start, least, max(2, num_similar))
         for start, block in _blocks(wanted, np.diff(index.indptr))
     ]
     rows, columns, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    kept = _best_few(columns, cosines, num_similar)
-    return rows[kept], columns[kept], np.minimum(cosines[kept], 1.0).astype(np.float64)
+    return best_pairs(rows, columns, cosines, num_similar)
+
+
+def best_pairs(
+    rows: IntArray, columns: IntArray, cosines: FloatArray, num_similar: int
+) -> SimilarPairs:
+    """Return the best few pairs of each row that are among the best few of their column."""
+    cosines = np.minimum(cosines, 1.0).astype(np.float64)
+    margins = np.minimum(_margins(rows, cosines), _margins(columns, cosines))
+    kept = _best_few(columns, cosines, num_similar) & _best_few(rows, cosines, num_similar)
+    return SimilarPairs(rows[kept], columns[kept], cosines[kept], margins[kept])
+
+
+def _margins(groups: IntArray, values: FloatArray) -> FloatArray:
+    """Return each value minus the largest other value of its group, which counts at least 0."""
+    size = int(groups.max(initial=-1)) + 1
+    first, second = np.zeros(size), np.zeros(size)
+    np.maximum.at(first, groups, values)
+    is_first = np.zeros(len(groups), dtype=bool)
+    is_first[np.unique(np.where(values == first[groups], groups, size), return_index=True)[1]] = (
+        True
+    )
+    is_first &= values == first[groups]
+    np.maximum.at(second, groups[~is_first], values[~is_first])
+    return values - np.where(is_first, second[groups], first[groups])
 
 
 def _blocks(matrix: sp.csr_matrix, sizes: IntArray) -> list[tuple[int, sp.csr_matrix]]:

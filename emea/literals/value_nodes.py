@@ -14,7 +14,8 @@ Symbols such as ``+`` and ``#`` stay: *C++* is not *C#*.
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
@@ -106,6 +107,9 @@ class ValueNodes:
         attribute_functionality: ``[num_attributes]`` inverse functionality of each attribute:
             distinct values over triples.
         num_holders: ``[num_nodes]`` number of entities that have the value.
+        languages: The language of each value, empty if it has none or several.
+        kinds: ``[num_nodes]`` the kind of these entities; 0 if entities have no kinds.
+        attribute_names: The name of each attribute.
     """
 
     keys: list[str]
@@ -113,35 +117,56 @@ class ValueNodes:
     triples: IntArray
     attribute_functionality: FloatArray
     num_holders: IntArray
-
-    def functionality(self) -> FloatArray:
-        """Return ``[num_nodes]`` the mean inverse functionality of the attributes of each value."""
-        nodes, share = self.triples[:, 2], self.attribute_functionality[self.triples[:, 1]]
-        total = np.bincount(nodes, weights=share, minlength=len(self.keys))
-        return total / np.maximum(np.bincount(nodes, minlength=len(self.keys)), 1)
+    languages: list[str]
+    kinds: IntArray
+    attribute_names: Sequence[str]
 
     def local_weight(self) -> FloatArray:
         """Return ``[num_nodes]`` a weight of at most 1 for each value.
 
         The functionality of an attribute is a mean over its values. A value that many entities
-        share identifies less. The product of this weight and the functionality is at most one over
-        the number of entities that have the value.
+        share identifies less. The product of this weight and the mean functionality of the value's
+        attributes is at most one over the number of entities that have the value.
         """
-        promised = self.functionality() * np.maximum(self.num_holders, 1)
+        nodes, share = self.triples[:, 2], self.attribute_functionality[self.triples[:, 1]]
+        total = np.bincount(nodes, weights=share, minlength=len(self.keys))
+        mean = total / np.maximum(np.bincount(nodes, minlength=len(self.keys)), 1)
+        promised = mean * np.maximum(self.num_holders, 1)
         return np.minimum(1.0, 1.0 / np.maximum(promised, 1e-12))
 
 
-def value_nodes(attributes: AttributeTriples) -> ValueNodes:
-    """Return a node for each distinct normal form of the values, without empty ones."""
+KIND_MARKS = ("", " \u2986", " \u2988")
+"""What the keys of values of individuals, classes and properties end with. No normal form does."""
+
+
+def value_nodes(attributes: AttributeTriples, entity_kinds: IntArray | None = None) -> ValueNodes:
+    """Return a node for each distinct normal form of the values, without empty ones.
+
+    Args:
+        attributes: The literals of a graph.
+        entity_kinds: The kind of each entity, if values of different kinds of entities never match.
+    """
+    kinds = np.zeros(len(attributes.values), dtype=np.int64)
+    if entity_kinds is not None:
+        attributes, kinds = _split_by_kind(attributes, entity_kinds)
     numbers: dict[str, int] = {}
     texts: list[str] = []
+    languages: list[str] = []
+    spoken = [kind.language.partition("-")[0] for kind in attributes.kind_names]
+    node_kinds: list[int] = []
     node_of = np.full(len(attributes.values), -1, dtype=np.int64)
-    for value, key in enumerate(normalised_values(attributes)):
+    keys = zip(normalised_values(attributes), kinds.tolist(), strict=True)
+    for value, (key, kind) in enumerate(keys):
         if key:
-            number = numbers.setdefault(key, len(numbers))
+            number = numbers.setdefault(key + KIND_MARKS[kind], len(numbers))
             node_of[value] = number
+            language = spoken[attributes.kinds[value]]
             if number == len(texts):
                 texts.append(attributes.values[value])
+                languages.append(language)
+                node_kinds.append(kind)
+            elif languages[number] != language:
+                languages[number] = ""
     triples = attributes.triples.copy()
     triples[:, 2] = node_of[triples[:, 2]]
     triples = distinct_triples(triples[triples[:, 2] >= 0])
@@ -151,20 +176,38 @@ def value_nodes(attributes: AttributeTriples) -> ValueNodes:
     distinct = np.bincount(seen // max(1, len(numbers)), minlength=num_attributes)
     held = np.unique(triples[:, 2] * (triples[:, 0].max(initial=0) + 1) + triples[:, 0])
     holders = np.bincount(held // (triples[:, 0].max(initial=0) + 1), minlength=len(numbers))
-    return ValueNodes(list(numbers), texts, triples, distinct / np.maximum(sizes, 1), holders)
+    functionality = distinct / np.maximum(sizes, 1)
+    kinds = np.array(node_kinds, dtype=np.int64)
+    names = attributes.attribute_names
+    return ValueNodes(
+        list(numbers), texts, triples, functionality, holders, languages, kinds, names
+    )
+
+
+def _split_by_kind(
+    attributes: AttributeTriples, entity_kinds: IntArray
+) -> tuple[AttributeTriples, IntArray]:
+    """Return the literals with a value of its own for each kind of entity, and these kinds."""
+    triples, num_kinds = attributes.triples.copy(), len(KIND_MARKS)
+    codes = triples[:, 2] * num_kinds + entity_kinds[triples[:, 0]]
+    distinct, places = np.unique(codes, return_inverse=True)
+    values = distinct // num_kinds
+    triples[:, 2] = places
+    texts = [attributes.values[value] for value in values.tolist()]
+    split = replace(attributes, triples=triples, values=texts, kinds=attributes.kinds[values])
+    return split, distinct % num_kinds
 
 
 def extended_graph(graph: KnowledgeGraph, nodes: ValueNodes) -> KnowledgeGraph:
     """Return the graph with value nodes after the entities and attributes after the relations."""
-    assert graph.attributes is not None
     shift = np.array([0, graph.num_relations, graph.num_entities])
     relations = [graph.relation_name(relation) for relation in range(graph.num_relations)]
     labels = graph.labels or [""] * graph.num_entities
     return KnowledgeGraph(
         np.concatenate([graph.triples, nodes.triples + shift]),
         graph.num_entities + len(nodes.keys),
-        graph.num_relations + len(graph.attributes.attribute_names),
+        graph.num_relations + len(nodes.attribute_names),
         [*graph.all_entity_names, *(f'"{text}"' for text in nodes.texts)],
-        [*relations, *graph.attributes.attribute_names],
+        [*relations, *nodes.attribute_names],
         labels=[*labels, *([""] * len(nodes.keys))],
     )

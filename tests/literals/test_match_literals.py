@@ -68,7 +68,8 @@ def test_similar_texts_are_weaker_evidence() -> None:
     matches = usual(SimilarLiterals, least_similarity=0.5)(pair_with_values(source, target))
     assert len(matches.pairs) == 1 and 0.5 <= matches.probs[0] < 1
     assert matches.source.entity_name(int(matches.pairs[0, 0])) == '"Arnie Morton\'s of Chicago"'
-    assert not len(matches.anchors)
+    # the best similar pair is an anchor, but numbers that differ are not
+    assert matches.anchors.tolist() == [[0, 0]] and 0.5 <= matches.anchor_probs[0] < 0.9
 
 
 def test_a_graph_without_literals_is_refused() -> None:

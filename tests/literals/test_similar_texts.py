@@ -1,6 +1,7 @@
 """The search for similar texts, against all pairs."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -15,7 +16,7 @@ texts = st.lists(st.text("abc ", min_size=1).filter(str.strip), min_size=1, max_
 def test_as_all_pairs_would_have_it(source: list[str], target: list[str], products: int) -> None:
     usual, module.MOST_PRODUCTS = module.MOST_PRODUCTS, products
     try:
-        rows, columns, cosines = similar_texts(source, target, 0.4, 100)
+        rows, columns, cosines, margins = similar_texts(source, target, 0.4, 100)
     finally:
         module.MOST_PRODUCTS = usual
     vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True)
@@ -25,13 +26,18 @@ def test_as_all_pairs_would_have_it(source: list[str], target: list[str], produc
     found[rows, columns] = cosines
     clear = np.abs(every - 0.4) > 1e-5
     np.testing.assert_allclose(found[clear], np.where(every >= 0.4, every, 0)[clear], atol=1e-5)
+    for row, column, cosine, margin in zip(rows, columns, cosines, margins, strict=True):
+        rivals = [*np.delete(found[row], column), *np.delete(found[:, column], row)]
+        assert margin == pytest.approx(cosine - max(rivals, default=0))
 
 
 def test_each_text_keeps_its_best() -> None:
     source, target = ["abcdef"], ["abcdef", "abcdeg", "abcxyz", "zzz"]
-    rows, columns, cosines = similar_texts(source, target, 0.1, 2)
+    rows, columns, cosines, margins = similar_texts(source, target, 0.1, 2)
     assert rows.tolist() == [0, 0] and sorted(columns.tolist()) == [0, 1]
     assert cosines.max() <= 1
+    best = columns.tolist().index(0)
+    assert margins[best] > 0 > margins[1 - best]
 
 
 def test_nothing_is_similar_to_nothing() -> None:

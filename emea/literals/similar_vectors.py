@@ -1,0 +1,82 @@
+"""Finds similar vectors of two graphs, as further values of the entities that match."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from emea.data.arrays import IntArray
+from emea.data.vectors import EntityVectors
+from emea.literals.anchors import ValueMatches
+from emea.literals.similar_texts import SimilarPairs, best_pairs
+from emea.literals.value_nodes import ValueNodes
+from emea.matching.auto_search import AutoSearch
+from emea.matching.candidates import top_candidates
+from emea.matching.similarity import Cosine
+
+NUM_SIMILAR = 3
+
+
+def similar_vectors(source: EntityVectors, target: EntityVectors) -> SimilarPairs:
+    """Return the best few pairs of each vector by cosine, with a search in bounded memory."""
+    first, second = (torch.from_numpy(np.array(one.values)) for one in (source, target))
+    similarity = Cosine(AutoSearch())(first, second)
+    num = min(NUM_SIMILAR, len(first), len(second))
+    forth = top_candidates(similarity, num).pairs()
+    back = top_candidates(similarity.reversed(), num).pairs()
+    pairs = np.concatenate(
+        [
+            np.stack([forth.sources.numpy(), forth.targets.numpy()], axis=1),
+            np.stack([back.targets.numpy(), back.sources.numpy()], axis=1),
+        ]
+    )
+    pairs, place = np.unique(pairs, axis=0, return_index=True)
+    cosines = torch.cat([forth.scores, back.scores]).double().numpy()[place]
+    return best_pairs(pairs[:, 0], pairs[:, 1], np.maximum(cosines, 0), NUM_SIMILAR)
+
+
+def with_vectors(
+    source: ValueNodes,
+    target: ValueNodes,
+    vectors: tuple[EntityVectors, EntityVectors],
+    entity_kinds: tuple[IntArray | None, IntArray | None],
+    kind: int,
+) -> tuple[ValueNodes, ValueNodes, ValueMatches]:
+    """Return the values of both graphs with a node for each vector, and the nodes that match.
+
+    Args:
+        source: Values of the source graph.
+        target: Values of the target graph.
+        vectors: Vectors of both graphs from the same model.
+        entity_kinds: The kind of each entity, if entities are matched within their kind only.
+        kind: The number of this kind of vectors among all kinds of matches.
+    """
+    found = similar_vectors(*vectors)
+    pairs = np.stack([found.rows + len(source.keys), found.columns + len(target.keys)], axis=1)
+    kinds = np.full(len(pairs), kind)
+    matches = ValueMatches(pairs, kinds, found.cosines, found.margins)
+    source, target = (
+        _extended(*of_side) for of_side in zip((source, target), vectors, entity_kinds, strict=True)
+    )
+    return source, target, matches
+
+
+def _extended(
+    nodes: ValueNodes, vectors: EntityVectors, entity_kinds: IntArray | None
+) -> ValueNodes:
+    """Return the values with a node for each vector, which only one entity has."""
+    number = len(vectors.entities)
+    attribute = np.full(number, len(nodes.attribute_names))
+    triples = np.stack([vectors.entities, attribute, len(nodes.keys) + np.arange(number)], axis=1)
+    kinds = np.zeros(number, np.int64) if entity_kinds is None else entity_kinds[vectors.entities]
+    return replace(
+        nodes,
+        kinds=np.append(nodes.kinds, kinds),
+        keys=[*nodes.keys, *[""] * number],
+        texts=[*nodes.texts, *[f"vector of {vectors.name}"] * number],
+        triples=np.concatenate([nodes.triples, triples]),
+        attribute_names=[*nodes.attribute_names, f"vector of {vectors.name}"],
+        attribute_functionality=np.append(nodes.attribute_functionality, 1.0),
+        num_holders=np.append(nodes.num_holders, np.ones(number, dtype=np.int64)),
+        languages=[*nodes.languages, *[""] * number],
+    )
