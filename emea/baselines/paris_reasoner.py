@@ -9,22 +9,35 @@ from torch import Tensor
 from emea.baselines.reasoner import (
     Embed,
     Fusion,
+    ManyAssignment,
     MaximalAssignment,
     Observer,
     Reasoner,
     ReasoningReport,
+    fixed_log_doubt,
 )
+from emea.config.settings.cardinality import Cardinality
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Matching
+from emea.matching.many_matching import ManyMatching
 from emea.rules.directed_triples import DirectedTriples, TailGroups
-from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
+from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import literal_rows, with_values
+from emea.rules.negative_evidence import Difference, lowered, negative_evidence
 from emea.rules.neighbour_join import join_neighbours
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 from emea.runtime.block_memory import in_smaller_blocks
 
 logger = logging.getLogger(__name__)
+
+FACTOR_TOLERANCE = 0.02
+"""Change of the factor of a difference at which the negative evidence has settled."""
+
+MOST_WAITS = 10
+"""Iterations that a settled matching waits for the negative evidence to settle, at most."""
+
+AnyMatching = Matching | ManyMatching
 
 
 class ParisReasoner(Reasoner):
@@ -39,11 +52,20 @@ class ParisReasoner(Reasoner):
 
     Args:
         pair: The two graphs.
-        theta: Equivalences and inclusions below this probability are ignored.
-        max_iterations: Maximum number of iterations.
-        tolerance: Iterations stop when at most this share of the matched entities changes.
         device: Device to compute on.
+
+    Attributes:
+        differences, former: What differences were worth in the last iteration and before it.
+        factors: What a difference in each attribute multiplied the odds by in the last iteration.
+        factor_change: Their largest change in the last iteration.
     """
+
+    theta = 0.1  # released PARIS and PRASE
+    """Equivalences and inclusions below this probability are ignored."""
+
+    max_iterations = 50  # ours, seldom reached; released PRASE: 10
+    tolerance = 0.01  # ours
+    """Iterations stop when at most this share of the matched entities changes."""
 
     initial_inclusion = 0.1  # theta of the PARIS paper
     """Inclusion of relations without evidence, in the first ``initial_iterations``."""
@@ -59,16 +81,8 @@ class ParisReasoner(Reasoner):
     least_evidence = 0.01  # released PRASE; released PARIS drops relations of functionality < 0.1
     """Weaker pieces of evidence are dropped, which limits the work for hubs."""
 
-    def __init__(
-        self,
-        pair: GraphPair,
-        theta: float,
-        max_iterations: int,
-        tolerance: float,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        if not 0 < theta <= 1 or not 0 <= tolerance <= 1:
-            raise ValueError("theta and tolerance must be between 0 and 1, and theta above 0")
+    def __init__(self, pair: GraphPair, device: torch.device | str = "cpu") -> None:
+        self.cardinality = pair.cardinality
         extended = with_values(pair)
         self.literals = literal_rows(pair, device)
         self.num_source, self.num_target = pair.source.num_entities, pair.target.num_entities
@@ -79,23 +93,34 @@ class ParisReasoner(Reasoner):
             self.source.inverse_functionality.double(),
             self.target.inverse_functionality.double(),
         )
-        self.theta = theta
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
+        kinds = pair.matched_kinds
+        self.kinds = kinds and [torch.from_numpy(one.copy()).to(device) for one in kinds]
+        self.negative = negative_evidence(pair, self.functionality, device)
+        self.factors: dict[int, float] = {}
+        self.differences: list[Difference] = []
+        self.former: list[Difference] = []
+        self.factor_change = 0.0
 
-    def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
+    def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> AnyMatching:
         """Align from seed links; the encoder is not used."""
-        known = Matching.of_links(seeds, self.num_source, self.num_target)
+        known = self.certain(seeds)
         return self.settled(known, known, observer)
+
+    def certain(self, links: Tensor) -> AnyMatching:
+        """Return a matching that consists of the links, with probability 1."""
+        if self.cardinality == Cardinality.ONE_TO_ONE:
+            return Matching.of_links(links, self.num_source, self.num_target)
+        probs = torch.ones(len(links), dtype=torch.float64, device=links.device)
+        return ManyMatching.of_pairs(links, probs, self.num_source, self.num_target)
 
     def settled(
         self,
-        known: Matching,
-        matching: Matching,
+        known: AnyMatching,
+        matching: AnyMatching,
         observer: Observer,
         fusion: Fusion | None = None,
         first_iteration: int = 0,
-    ) -> Matching:
+    ) -> AnyMatching:
         """Iterate from a matching to a fixed point.
 
         Args:
@@ -105,15 +130,18 @@ class ParisReasoner(Reasoner):
             fusion: Mixes the similarity of an embedding into the equivalences.
             first_iteration: Number of the first iteration.
         """
+        num_waits = 0
         for step in range(self.max_iterations):
             initial = first_iteration == 0 and step < self.initial_iterations
             updated = self.iterated(known, matching, initial, fusion)
-            num_changes = updated.num_changes(matching)
+            num_changes = updated.num_changes(matching)  # type: ignore[arg-type]  # same class
             matching = updated
             similarity = None if fusion is None else fusion.similarity
             observer(ReasoningReport(first_iteration + step, matching, num_changes, similarity))
             if num_changes <= self.tolerance * len(matching.sources) and not initial:
-                return matching
+                if self.factor_change <= FACTOR_TOLERANCE or num_waits == MOST_WAITS:
+                    return matching
+                num_waits += 1
         logger.info(
             "PARIS did not converge within %d iterations. The last matching is used.",
             self.max_iterations,
@@ -123,23 +151,34 @@ class ParisReasoner(Reasoner):
     @in_smaller_blocks
     def iterated(
         self,
-        known: Matching,
-        matching: Matching,
+        known: AnyMatching,
+        matching: AnyMatching,
         initial: bool = False,
         fusion: Fusion | None = None,
-    ) -> Matching:
+    ) -> AnyMatching:
         """Run one iteration: inclusions from the matching, then the next matching."""
-        assignment = MaximalAssignment(known, self.theta)
+        assignment: MaximalAssignment | ManyAssignment
+        if isinstance(known, ManyMatching):
+            assignment = ManyAssignment(known, self.theta, self.cardinality)
+        else:
+            assignment = MaximalAssignment(known, self.theta)
         for pairs in self.implied(matching, assignment.free_source, initial):
             assignment.offer(pairs if fusion is None else fusion(pairs))
-        assignment.hold(matching.faded(self.retention))
+        held = matching.faded(self.retention)
+        if self.negative is None:
+            assignment.hold(held)  # type: ignore[arg-type]  # same class
+        else:
+            assignment.offer(self._still_held(held, assignment.free_source))
         return assignment.matching()
 
     def implied(
-        self, matching: Matching, wanted: Tensor, initial: bool = False
+        self, matching: AnyMatching, wanted: Tensor, initial: bool = False
     ) -> Iterator[ImpliedPairs]:
         """Yield the pairs that a matching implies for the wanted source entities (Eq. 13)."""
         included = self.inclusions(matching)
+        differences = []
+        if self.negative is not None:
+            differences = self._differences(included, matching)
         if self.literals is not None:
             matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
 
@@ -149,9 +188,59 @@ class ParisReasoner(Reasoner):
             return log_doubt(forth, back, of_source[relation], of_target[target_relation], prob)
 
         for pairs in implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence):
-            yield pairs.to_targets_below(self.num_target)
+            pairs = pairs.to_targets_below(self.num_target)
+            if self.kinds is not None:
+                same = self.kinds[0][pairs.sources] == self.kinds[1][pairs.targets]
+                pairs = pairs.kept(same)
+            yield self._lowered(pairs, differences) if differences else pairs
 
-    def inclusions(self, matching: Matching) -> Subsumption:
+    def _differences(self, included: Subsumption, matching: AnyMatching) -> list[Difference]:
+        """Estimate what different values are worth, and note how much that changed."""
+        assert self.negative is not None
+        found = self.negative.differences(included, matching.pairs(), matching.pair_probs())
+        factors = {one.relation: one.factor for one in found}
+        self.factor_change = max(
+            (
+                abs(factors.get(relation, 1.0) - self.factors.get(relation, 1.0))
+                for relation in factors.keys() | self.factors.keys()
+            ),
+            default=0.0,
+        )
+        self.factors, self.former, self.differences = factors, self.differences, found
+        return found
+
+    def _still_held(self, held: AnyMatching, free_source: Tensor) -> ImpliedPairs:
+        """Return the pairs of an earlier matching, with what differences are worth now."""
+        assert self.negative is not None
+        kept = free_source[held.pairs()[:, 0]]
+        sources, targets = held.pairs()[kept].T
+        now, before = (
+            self.negative.log_factors(found, sources, targets)
+            for found in (self.differences, self.former)
+        )
+        log_doubt = fixed_log_doubt(held.pair_probs()[kept]).double() / FIXED_POINT
+        log_doubt = lowered(log_doubt, (now - before).clamp(max=0))
+        return ImpliedPairs(sources, targets, (log_doubt * FIXED_POINT).round().long())
+
+    def _lowered(self, pairs: ImpliedPairs, differences: list[Difference]) -> ImpliedPairs:
+        """Return the pairs with the evidence of different values against them.
+
+        Pairs below theta are left unchanged, because they are ignored.
+        """
+        assert self.negative is not None
+        wanted = (pairs.log_doubt <= fixed_log_doubt(self.theta)).nonzero().squeeze(1)
+        log_factors = self.negative.log_factors(
+            differences, pairs.sources[wanted], pairs.targets[wanted]
+        )
+        log_doubt = pairs.log_doubt.clone()
+        log_doubt[wanted] = (
+            (lowered(log_doubt[wanted].double() / FIXED_POINT, log_factors) * FIXED_POINT)
+            .round()
+            .long()
+        )
+        return pairs._replace(log_doubt=log_doubt)
+
+    def inclusions(self, matching: AnyMatching) -> Subsumption:
         """Estimate inclusions (Eq. 12): the share of the triples with matched ends that match.
 
         The released code of PRASE adds 10 to the number of triples with matched ends.
@@ -161,7 +250,7 @@ class ParisReasoner(Reasoner):
         beliefs = matching.beliefs()
         join = join_neighbours(self.source, self.target, beliefs)
         sizes = (
-            matched_sizes(self.source, matching.probs),
+            matched_sizes(self.source, matching.source_probs()),
             matched_sizes(self.target, matching.target_probs()),
         )
         return estimate_subsumption(join, beliefs, self.source, self.target, sizes)

@@ -1,17 +1,16 @@
 """PRASE (Qi et al., IJCAI 2021): PARIS and an encoder that improve each other."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from emea.baselines.paris_reasoner import ParisReasoner
-from emea.baselines.reasoner import ALMOST_SURE, Embed, Fusion, Observer, Reasoner, ReasoningReport
+from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner, ReasoningReport
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Matching
 from emea.matching.candidates import mutual_pairs
 from emea.matching.similarity import Similarity
+from emea.rules.implied_pairs import ALMOST_SURE
 
 
 class PRASE(Reasoner):
@@ -24,29 +23,20 @@ class PRASE(Reasoner):
 
     Args:
         pair: The two graphs.
-        weight: Weight of the cosine in an equivalence.
-        least_prob: Minimum probability of the pairs that the encoder is trained on, in addition
-            to the seed links.
-        paris: Builds PARIS for the pair.
         device: Device to compute on.
     """
 
     rounds = 1  # released PRASE
     """How often an encoder is trained."""
 
-    def __init__(
-        self,
-        pair: GraphPair,
-        weight: float,
-        least_prob: float,
-        paris: Callable[..., ParisReasoner],
-        device: torch.device | str = "cpu",
-    ) -> None:
-        if not 0 <= weight <= 1 or not 0 <= least_prob <= 1:
-            raise ValueError("weight and least_prob must be between 0 and 1")
-        self.paris = paris(pair=pair, device=device)
-        self.weight = weight
-        self.least_prob = least_prob
+    weight = 0.2  # released PRASE: 0.8 of the probability, 0.2 of the cosine
+    """Weight of the cosine in an equivalence."""
+
+    least_prob = 0.1  # released PRASE
+    """Minimum probability of the pairs that the encoder is trained on, in addition to the seeds."""
+
+    def __init__(self, pair: GraphPair, device: torch.device | str = "cpu") -> None:
+        self.paris = ParisReasoner(pair, device)
 
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
         """Align from seed links; the result is the matching of PARIS after the last round."""
@@ -60,11 +50,13 @@ class PRASE(Reasoner):
         certain = Matching.of_links(seeds, self.paris.num_source, self.paris.num_target)
         matching = self.paris.settled(certain, certain, counting)
         for _ in range(self.rounds):
+            assert isinstance(matching, Matching)
             similarity = embed(self.labels(matching))
             known = certain.joined(left_over_pairs(similarity, matching))
             fusion = Fusion(similarity, self.weight)
             start = matching.joined(known)
             matching = self.paris.settled(known, start, counting, fusion, num_reports)
+        assert isinstance(matching, Matching)
         return matching
 
     def labels(self, matching: Matching) -> Tensor:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import NO_MATCH
 from emea.matching.beliefs import Matching
+from emea.matching.many_matching import ManyMatching
 from emea.matching.similarity import Similarity
-from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
-
-ALMOST_SURE = 1 - 1e-12
-"""Maximum probability of an inferred pair; only known pairs have probability 1."""
+from emea.rules.implied_pairs import ALMOST_SURE, FIXED_POINT, ImpliedPairs
 
 _LARGEST = 2**63 - 1
 
@@ -30,7 +29,7 @@ class ReasoningReport:
     """
 
     iteration: int
-    matching: Matching
+    matching: Matching | ManyMatching
     num_changes: int
     similarity: Similarity | None = None
 
@@ -45,7 +44,7 @@ class Reasoner(ABC):
     """Aligns two graphs from seed links by reasoning."""
 
     @abstractmethod
-    def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
+    def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching | ManyMatching:
         """Align from seed links.
 
         Args:
@@ -145,6 +144,68 @@ class MaximalAssignment:
         sources = sources[better]
         self._targets[sources] = targets[better]
         self._log_doubt[sources] = log_doubt[better]
+
+
+class ManyAssignment:
+    """Selects all pairs that a cardinality other than one-to-one allows.
+
+    If an entity has at most one counterpart, it keeps its best pair. It has the methods of
+    :class:`MaximalAssignment`.
+
+    Args:
+        known: Pairs that keep at least their probability. An entity of a pair with probability 1
+            accepts no other pairs if it has at most one counterpart.
+        theta: Pairs below this probability are ignored.
+        cardinality: How many counterparts an entity may have.
+    """
+
+    def __init__(self, known: ManyMatching, theta: float, cardinality: Cardinality) -> None:
+        self.known = known
+        self.theta = theta
+        self.cardinality = cardinality
+        certain = known.probs >= 1
+        self.certain = known.pairs()[known.pair_probs() >= 1]
+        self.free_source = ~certain.any(1) | (not cardinality.one_target)
+        self.free_target = torch.ones(known.num_target, dtype=torch.bool, device=certain.device)
+        if cardinality.one_source:
+            self.free_target[self.certain[:, 1]] = False
+        self._offered: list[ImpliedPairs] = []
+        self.hold(known)
+
+    def offer(self, pairs: ImpliedPairs) -> None:
+        """Offer pairs."""
+        self._offered.append(
+            pairs.kept(
+                self.free_source[pairs.sources]
+                & self.free_target[pairs.targets]
+                & (pairs.log_doubt <= fixed_log_doubt(self.theta))
+            )
+        )
+
+    def hold(self, matching: ManyMatching) -> None:
+        """Offer the pairs of an earlier matching."""
+        sources, targets = matching.pairs().T
+        self.offer(ImpliedPairs(sources, targets, fixed_log_doubt(matching.pair_probs())))
+
+    def matching(self) -> ManyMatching:
+        """Return the certain pairs, and the other pairs that the cardinality allows."""
+        sources, targets, log_doubt = map(torch.cat, zip(*self._offered, strict=True))
+        num_source, num_target = len(self.free_source), self.known.num_target
+        keys, index = torch.unique(sources * num_target + targets, return_inverse=True)
+        log_doubt = torch.zeros_like(keys).scatter_reduce_(0, index, log_doubt, "amin")
+        is_certain = torch.isin(keys, self.certain[:, 0] * num_target + self.certain[:, 1])
+        keys, log_doubt = keys[~is_certain], log_doubt[~is_certain]
+        sources, targets = keys // num_target, keys % num_target
+        ties = tie_order(sources, targets, num_target)
+        kept = torch.ones_like(keys, dtype=torch.bool)
+        if self.cardinality.one_target:
+            kept &= best_of_each(sources, num_source, -log_doubt, ties)
+        if self.cardinality.one_source:
+            kept &= best_of_each(targets, num_target, -log_doubt, ties)
+        probs = -torch.expm1(log_doubt[kept].double() / FIXED_POINT)
+        pairs = torch.cat([self.certain, torch.stack([sources[kept], targets[kept]], dim=1)])
+        probs = torch.cat([probs.new_ones(len(self.certain)), probs.clamp(max=ALMOST_SURE)])
+        return ManyMatching.of_pairs(pairs, probs, num_source, num_target)
 
 
 def fixed_log_doubt(probs: Tensor | float) -> Tensor:

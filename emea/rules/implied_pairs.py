@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Matching
+from emea.matching.many_matching import ManyMatching
 from emea.matching.pair_table import chunks, expand_ranges, group_sizes, run_ends
 from emea.rules.directed_triples import TailGroups
 from emea.runtime.block_memory import block_budget
@@ -33,6 +34,9 @@ MAX_MEMBERS = 1000
 FIXED_POINT = 2.0**32
 """Logarithms are added as integers in units of ``1 / FIXED_POINT``. The sum does not depend on the
 order, so that equal evidence is exactly equal on any device."""
+
+ALMOST_SURE = 1 - 1e-12
+"""Maximum probability of an inferred pair; only known pairs have probability 1."""
 
 Doubt = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Computes the log doubt that remains, given r, r' and Pr(n = n')."""
@@ -54,15 +58,10 @@ class ImpliedPairs(NamedTuple):
 
     def to_targets_below(self, num_target: int) -> "ImpliedPairs":
         """Return the pairs whose target is an entity; literal values have larger ids."""
-        kept = self.targets < num_target
-        return self if bool(kept.all()) else self.kept(kept)
+        return self.kept(self.targets < num_target)
 
     def kept(self, kept: Tensor) -> "ImpliedPairs":
-        """Return some of the pairs.
-
-        Args:
-            kept: ``[num_pairs]`` bool.
-        """
+        """Return the pairs for which ``kept``, ``[num_pairs]`` bool, is true."""
         places = kept.nonzero().squeeze(1)
         return ImpliedPairs(*(column[places] for column in self))
 
@@ -70,7 +69,7 @@ class ImpliedPairs(NamedTuple):
 def implied_pairs(
     source: TailGroups,
     target: TailGroups,
-    matching: Matching,
+    matching: Matching | ManyMatching,
     wanted: Tensor,
     doubt: Doubt,
     least_evidence: float,
@@ -103,7 +102,11 @@ def implied_pairs(
 
 
 def _group_evidence(
-    source: TailGroups, target: TailGroups, matching: Matching, doubt: Doubt, least_evidence: float
+    source: TailGroups,
+    target: TailGroups,
+    matching: Matching | ManyMatching,
+    doubt: Doubt,
+    least_evidence: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the evidence for whole groups: one row per pair of a source and a target group.
 
@@ -111,14 +114,11 @@ def _group_evidence(
         Start of the rows of each source group, target group of each row, and its log doubt in units
         of ``1 / FIXED_POINT``.
     """
-    counterparts = matching.targets[source.owners]
-    is_small = source.num_members <= MAX_MEMBERS
-    groups = ((counterparts >= 0) & is_small).nonzero().squeeze(1)
-    counterparts = counterparts[groups]
-    first = target.starts[counterparts]
-    index, target_groups = expand_ranges(first, target.starts[counterparts + 1] - first)
-    groups = groups[index]
-    probs = matching.probs[source.owners[groups]]
+    small = (source.num_members <= MAX_MEMBERS).nonzero().squeeze(1)
+    found = matching.matched(source.owners[small])
+    first = target.starts[found.targets]
+    index, target_groups = expand_ranges(first, target.starts[found.targets + 1] - first)
+    groups, probs = small[found.places[index]], found.probs[index]
     log = doubt(source.relations[groups], target.relations[target_groups], probs)
     is_heard = -torch.expm1(log) > least_evidence
     is_heard &= target.num_members[target_groups] <= MAX_MEMBERS

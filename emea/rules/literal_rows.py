@@ -1,6 +1,7 @@
 """Matched literal values as additional rows of matchings and tables, for use by the rules."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.matching.beliefs import Matching
+from emea.matching.many_matching import ManyMatching
 from emea.matching.pair_table import PairTable, places_in_groups
 
 
@@ -47,8 +49,18 @@ class LiteralRows:
         self.targets[rows, slots] = targets
         self.probs[rows, slots] = probs
 
-    def matching(self, matching: Matching) -> Matching:
-        """Return the matching, with each source value matched to its most probable target value."""
+    def matching(self, matching: Matching | ManyMatching) -> Any:
+        """Return the matching, of the same class, with the matches of values.
+
+        In a one-to-one matching, each source value is matched to its most probable target value.
+        """
+        if isinstance(matching, ManyMatching):
+            width = max(matching.targets.shape[1], self.targets.shape[1])
+            return ManyMatching(
+                _stacked(matching.targets, self.targets, width),
+                _stacked(matching.probs, self.probs, width),
+                self.num_all_target,
+            )
         found = torch.where(self.probs[:, 0] > 0, self.targets[:, 0], NO_MATCH)
         return Matching(
             torch.cat([matching.targets, found]),

@@ -1,5 +1,6 @@
 """The evidence of PARIS for pairs of a table."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -128,11 +129,11 @@ class EvidenceModel:
     Args:
         source: The source graph.
         target: The target graph.
-        of_matched: Take inclusions from matched triples; if false, from all triples.
         literals: Matched values, which count as neighbours like matched entities. With ``None``
             only entities are used. The graphs must be extended by the values.
-        rare_coverage: Compute the coverage weighted by rarity, too.
-        relation_overlap: Compute the overlap of relations, too.
+        features: Features that are computed only if they are named here: ``rare_coverage``,
+            ``relation_overlap``. Other names are ignored.
+        of_matched: Take inclusions from matched triples; if false, from all triples.
 
     Attributes:
         num_carriers: Number of a neighbour's most probable candidates that may carry evidence.
@@ -148,17 +149,20 @@ class EvidenceModel:
         self,
         source: DirectedTriples,
         target: DirectedTriples,
-        of_matched: bool = True,
         literals: LiteralRows | None = None,
-        rare_coverage: bool = False,
-        relation_overlap: bool = False,
+        features: Sequence[str] = (),
+        of_matched: bool = True,
     ) -> None:
         self.literals = literals
         self.source = source
         self.target = target
         self.of_matched = of_matched
-        self.rarity = (rarity(source), rarity(target)) if rare_coverage else None
-        self.overlap = RelationOverlap(source, target) if relation_overlap else None
+        self.rarity: tuple[Tensor, Tensor] | None = None
+        if "rare_coverage" in features:
+            self.rarity = rarity(source), rarity(target)
+        self.overlap: RelationOverlap | None = None
+        if "relation_overlap" in features:
+            self.overlap = RelationOverlap(source, target)
 
     def __call__(self, table: PairTable, probs: Tensor) -> PairEvidence:
         """Return the evidence from pairs with these beliefs.

@@ -1,5 +1,7 @@
 """The PARIS rule (Eq. 19), and the compatibility of a given mapping by this rule."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -24,8 +26,6 @@ class PARIS(Rule):
 
     Args:
         pair: The two graphs.
-        subsumption_from: With ``expected`` each candidate counts by its probability; with
-            ``best`` only the best candidate counts.
         markov_blanket: Add the factor subsets of e's neighbours, which contain e (Eq. 7); if
             false, a candidate is scored only by its own subset, as in the released code.
         device: Where to compute.
@@ -36,17 +36,13 @@ class PARIS(Rule):
     def __init__(
         self,
         pair: GraphPair,
-        subsumption_from: str,
         markov_blanket: bool,
         device: torch.device | str = "cpu",
     ) -> None:
-        if subsumption_from not in ("best", "expected"):
-            raise ValueError(f"subsumption_from must be best or expected, got {subsumption_from}")
         self.pair = pair
         self.device = device
         self.source = DirectedTriples(pair.source).to(device)
         self.target = DirectedTriples(pair.target).to(device)
-        self.subsumption_from = subsumption_from
         self.markov_blanket = markov_blanket
         self._join: NeighbourJoin | None = None
         self._subsumption: Subsumption | None = None
@@ -55,14 +51,14 @@ class PARIS(Rule):
         self._dense_evidence: DenseEvidence | None = None
 
     def prepare(self, view: RuleView) -> None:
-        """Join the candidates and estimate the relations' inclusions."""
+        """Join the candidates, and estimate inclusions from labels and best predictions."""
         self._dense = view.dense
         # the Markov blanket needs evidence of improbable candidates, so the join must contain them
         self._join = join_neighbours(
             self.source, self.target, view.beliefs, skip_impossible=not self.markov_blanket
         )
         if view.relation_links is None:
-            best = view.beliefs.hardened() if self.subsumption_from == "best" else view.beliefs
+            best = view.beliefs.hardened()
             self._subsumption = estimate_subsumption(self._join, best, self.source, self.target)
             self._fixed_links = None
         elif view.relation_links is not self._fixed_links:
@@ -83,12 +79,7 @@ class PARIS(Rule):
             values = values + self._neighbours_gain(beliefs, certain)
         return values.unsqueeze(2)
 
-    def pair_evidence(
-        self,
-        of_matched: bool = True,
-        rare_coverage: bool = False,
-        relation_overlap: bool = False,
-    ) -> EvidenceModel:
+    def pair_evidence(self, features: Sequence[str] = (), of_matched: bool = True) -> EvidenceModel:
         """Return Eq. 19 for pairs of a table, on this rule's graphs and on matched literals."""
         literals = literal_rows(self.pair, self.device)
         source, target = self.source, self.target
@@ -96,19 +87,12 @@ class PARIS(Rule):
             extended = with_values(self.pair)
             source = DirectedTriples(extended.source).to(self.device)
             target = DirectedTriples(extended.target).to(self.device)
-        return EvidenceModel(
-            source,
-            target,
-            literals=literals,
-            of_matched=of_matched,
-            rare_coverage=rare_coverage,
-            relation_overlap=relation_overlap,
-        )
+        return EvidenceModel(source, target, literals, features, of_matched)
 
-    def inclusions(self) -> dict[tuple[int, int], tuple[float, float]]:
+    def inclusions(self) -> Subsumption:
         """Return the last estimates of Pr(r in r') and Pr(r' in r) of pairs seen together."""
         assert self._subsumption is not None, "call prepare first"
-        return self._subsumption.as_dict()
+        return self._subsumption
 
     def _log_doubt(self, prob: Tensor) -> Tensor:
         """Return the log of the two factors of Eq. 19 per row of the join, given q(y_n = n')."""
@@ -125,8 +109,7 @@ class PARIS(Rule):
 
     def _factors(self, relation: Tensor, target_relation: Tensor) -> tuple[Tensor, Tensor]:
         """Return both factors of q(y_n = n') in Eq. 19."""
-        assert self._subsumption is not None
-        source_in_target, target_in_source = self._subsumption.of(relation, target_relation)
+        source_in_target, target_in_source = self.inclusions().of(relation, target_relation)
         return (
             target_in_source * self.source.inverse_functionality[relation],
             source_in_target * self.target.inverse_functionality[target_relation],

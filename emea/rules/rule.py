@@ -58,17 +58,11 @@ class Rule(ABC):
         """
 
     def pair_evidence(
-        self,
-        of_matched: bool = True,
-        rare_coverage: bool = False,
-        relation_overlap: bool = False,
+        self, features: Sequence[str] = (), of_matched: bool = True
     ) -> EvidenceModel | None:
         """Return the rule's evidence for pairs from both sides; ``None`` if it has no evidence.
 
-        Args:
-            of_matched: Estimate inclusions of relations from matched triples; if false, from all.
-            rare_coverage: Compute the coverage weighted by rarity, too.
-            relation_overlap: Compute the overlap of relations, too.
+        The arguments are those of :class:`~emea.rules.pair_evidence.EvidenceModel`.
         """
         return None
 

@@ -1,20 +1,19 @@
 """The evidence for one pair of entities, piece by piece."""
 
+import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import relation_products
 from emea.rules.pair_evidence import log_doubt
-
-Inclusions = Mapping[tuple[int, int], tuple[float, float]]
-"""Pr(r in r') and Pr(r' in r) by (r, r'), directed relations."""
+from emea.rules.subsumption import Subsumption
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +32,9 @@ class Grounds:
     source: DirectedTriples
     target: DirectedTriples
     carriers: Beliefs
-    included: Inclusions
+    included: Subsumption
     least_inclusion: float = 0.0
     least_evidence: float = 0.0
-
-
-_Found = tuple[int, int, int, int, float]
-"""n, n', r, r' and the belief in n = n'."""
 
 
 class Piece(NamedTuple):
@@ -100,16 +95,22 @@ class Support:
 
 
 def support_of(grounds: Grounds, source: int, target: int) -> Support:
-    """Return the evidence for a pair, which need not be a candidate."""
-    found = [
-        piece
-        for piece in _matched_triples(grounds, source, target)
-        if max(grounds.included.get(piece[2:4], (0.0, 0.0))) >= grounds.least_inclusion
-    ]
-    pieces = _weighed(grounds, found)
-    kept = [piece for piece in pieces if _probability(piece) > grounds.least_evidence]
+    """Return the evidence for a pair, which need not be a candidate.
+
+    The weights are computed by the rule's function in the rule's precision.
+    """
+    ids, prob = _matched_triples(grounds, source, target)
+    relation, target_relation = ids[2:]
+    forth, back = (part.to(prob.dtype) for part in grounds.included.of(relation, target_relation))
+    of_source = grounds.source.inverse_functionality[relation].to(prob.dtype)
+    of_target = grounds.target.inverse_functionality[target_relation].to(prob.dtype)
+    weights = -log_doubt(forth, back, of_source, of_target, prob).double()
+    kept = torch.maximum(forth, back) >= grounds.least_inclusion
+    kept &= -torch.expm1(-weights) > grounds.least_evidence
+    columns = (*ids, forth, back, of_source, of_target, prob, weights)
+    pieces = itertools.starmap(Piece, zip(*(one[kept].tolist() for one in columns), strict=True))
     # equal weights are ordered by ids, so that the order is reproducible
-    return Support(tuple(sorted(kept, key=lambda piece: (-piece.weight, piece[:4]))))
+    return Support(tuple(sorted(pieces, key=lambda piece: (-piece.weight, piece[:4]))))
 
 
 def neighbours_of(triples: DirectedTriples, entity: int) -> list[int]:
@@ -133,43 +134,22 @@ def _pair_range(triples: DirectedTriples, entity: int) -> slice:
     return slice(*ends.tolist())
 
 
-def _matched_triples(grounds: Grounds, source: int, target: int) -> list[_Found]:
-    """Return all r(e, n) and r'(e', n') where n is believed to match n'.
+def _matched_triples(
+    grounds: Grounds, source: int, target: int
+) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Return n, n', r, r' of all r(e, n) and r'(e', n'), and the belief in n = n', above 0.
 
     All neighbours are looked up in one operation, because a hub has many of them.
     """
     of_source, of_target = _pair_range(grounds.source, source), _pair_range(grounds.target, target)
     neighbours, around = grounds.source.pair_tails[of_source], grounds.target.pair_tails[of_target]
-    if not len(around):
-        return []
     counterparts, probs = grounds.carriers.targets[neighbours], grounds.carriers.probs[neighbours]
-    place = torch.searchsorted(around, counterparts).clamp_(max=len(around) - 1)
-    row, slot = ((around[place] == counterparts) & (probs > 0)).nonzero(as_tuple=True)
+    is_match = torch.isin(counterparts, around) & (probs > 0)
+    row, slot = is_match.nonzero(as_tuple=True)
+    place = torch.searchsorted(around, counterparts[row, slot])
     index, relation, target_relation = relation_products(
-        grounds.source, grounds.target, of_source.start + row, of_target.start + place[row, slot]
+        grounds.source, grounds.target, of_source.start + row, of_target.start + place
     )
     row, slot = row[index], slot[index]
-    columns = (neighbours[row], counterparts[row, slot], relation, target_relation)
-    return list(zip(*(ids.tolist() for ids in (*columns, probs[row, slot])), strict=True))
-
-
-def _weighed(grounds: Grounds, found: list[_Found]) -> list[Piece]:
-    """Return the pieces with weights, computed by the rule's function in the rule's precision."""
-    if not found:
-        return []
-    _, _, relations, target_relations, probs = (list(column) for column in zip(*found, strict=True))
-    dtype = grounds.carriers.probs.dtype
-    pairs = zip(relations, target_relations, strict=True)
-    inclusions = [grounds.included.get(pair, (0.0, 0.0)) for pair in pairs]
-    forth, back = torch.tensor(inclusions, dtype=dtype).T
-    of_source = grounds.source.inverse_functionality[relations].to(dtype)
-    of_target = grounds.target.inverse_functionality[target_relations].to(dtype)
-    prob = torch.tensor(probs, dtype=dtype)
-    weights = -log_doubt(forth, back, of_source, of_target, prob).double()
-    columns = (forth, back, of_source, of_target, prob, weights)
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    return [Piece(*ids[:4], *numbers) for ids, numbers in zip(found, values, strict=True)]
-
-
-def _probability(piece: Piece) -> float:
-    return -math.expm1(-piece.weight)
+    ids = neighbours[row], counterparts[row, slot], relation, target_relation
+    return ids, probs[row, slot]

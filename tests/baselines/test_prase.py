@@ -1,7 +1,5 @@
 """PRASE with an embedding made by hand."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
@@ -14,10 +12,6 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.matching.beliefs import Matching
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.implied_pairs import ImpliedPairs
-
-from ..usual import usual
-
-PARIS = partial(usual, ParisReasoner)
 
 
 def telling_embedding(pair: GraphPair, noise: float, seed: int = 0) -> Similarity:
@@ -65,7 +59,7 @@ def test_trains_on_seeds_and_sure_pairs_and_improves_on_paris() -> None:
     pair = synthetic_pair(num_entities=300)
     links = torch.from_numpy(pair.links[np.random.default_rng(0).permutation(len(pair.links))])
     seeds, asked, reports = links[:15], [], []
-    prase = usual(PRASE, pair, paris=PARIS)
+    prase = PRASE(pair)
     prase.rounds = 2
 
     def embed(labels: torch.Tensor) -> Similarity:
@@ -73,7 +67,7 @@ def test_trains_on_seeds_and_sure_pairs_and_improves_on_paris() -> None:
         return telling_embedding(pair, noise=0.5)
 
     found = prase.align(seeds, embed, reports.append)
-    alone = usual(ParisReasoner, pair).align(seeds, embed, lambda _: None)
+    alone = ParisReasoner(pair).align(seeds, embed, lambda _: None)
     assert len(asked) == 2
     assert asked[0].tolist() == alone.pairs().tolist()
     assert recall(found, links[15:].numpy()) > recall(alone, links[15:].numpy()) + 0.05
@@ -85,18 +79,3 @@ def check_history(reports: list[ReasoningReport]) -> None:
     with_embedding = [report.similarity is not None for report in reports]
     assert with_embedding == sorted(with_embedding)
     assert set(with_embedding) == {False, True}
-
-
-def test_without_rounds_it_is_paris() -> None:
-    pair = synthetic_pair(num_entities=150)
-    seeds = torch.from_numpy(pair.links[:15].copy())
-    alone = usual(ParisReasoner, pair).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
-    prase = usual(PRASE, pair, paris=PARIS)
-    prase.rounds = 0
-    same = prase.align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
-    assert torch.equal(alone.targets, same.targets)
-
-
-def test_refuses_a_weight_that_is_no_share() -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        usual(PRASE, synthetic_pair(num_entities=100), weight=1.5, paris=PARIS)

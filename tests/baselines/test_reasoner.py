@@ -2,26 +2,19 @@
 
 import math
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.baselines.reasoner import (
-    MaximalAssignment,
+    ManyAssignment,
     best_of_each,
     fixed_log_doubt,
     tie_order,
 )
-from emea.matching.beliefs import Matching
+from emea.config.settings.cardinality import Cardinality
+from emea.matching.many_matching import ManyMatching
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
-
-
-def pairs(*rows: tuple[int, int, float]) -> ImpliedPairs:
-    sources, targets, probs = zip(*rows, strict=True)
-    return ImpliedPairs(
-        torch.tensor(sources), torch.tensor(targets), fixed_log_doubt(torch.tensor(probs))
-    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.randoms())
@@ -48,27 +41,66 @@ def test_ties_have_distinct_places_that_ids_do_not_foretell() -> None:
     assert (winners == 0).sum() < 6
 
 
-def test_each_side_chooses_once() -> None:
-    known = Matching.of_links(torch.tensor([[0, 0]]), 4, 4)
-    assignment = MaximalAssignment(known, theta=0.1)
-    # 1 would rather have the seed's target; 2 and 3 both want 2; weak pairs are not heard
-    offers = pairs((1, 0, 0.9), (1, 1, 0.3), (2, 2, 0.5), (2, 3, 0.4), (3, 2, 0.6), (3, 3, 0.05))
-    assignment.offer(offers)
-    matching = assignment.matching()
-    assert matching.targets.tolist() == [0, 1, -1, 2]
-    assert matching.probs.tolist() == pytest.approx([1, 0.3, 0, 0.6], abs=1e-6)
-
-
-def test_holds_what_is_better_than_the_offers() -> None:
-    nothing = Matching.of_links(torch.zeros(0, 2, dtype=torch.int64), 3, 3)
-    assignment = MaximalAssignment(nothing, theta=0.1)
-    assignment.offer(pairs((0, 0, 0.5), (1, 1, 0.2)))
-    held = Matching(torch.tensor([2, 2, 0]), torch.tensor([0.4, 0.3, 0.05]).double(), 3)
-    assignment.hold(held)
-    assert assignment.matching().pairs().tolist() == [[0, 0], [1, 2]]
-
-
 def test_doubt_in_whole_numbers() -> None:
     assert fixed_log_doubt(0.5).item() == round(math.log(0.5) * FIXED_POINT)
     assert fixed_log_doubt(0.0).item() == 0
     assert fixed_log_doubt(1.0).item() < fixed_log_doubt(0.999999).item()
+
+
+ROWS = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.integers(0, 4)), st.sampled_from([0.05, 0.2, 0.5, 0.8, 1.0])
+)
+
+
+def allowed(
+    offered: dict[tuple[int, int], float],
+    certain: list[tuple[int, int]],
+    cardinality: Cardinality,
+) -> dict[tuple[int, int], float]:
+    """Loop over the pairs: theta, then the entities of certain pairs, then the best of each."""
+    found = {pair: prob for pair, prob in offered.items() if prob >= 0.1 and pair not in certain}
+    sides = cardinality.unique_sides.values()
+    for side in sides:
+        taken = {pair[side] for pair in certain}
+        found = {pair: prob for pair, prob in found.items() if pair[side] not in taken}
+
+    def rank(pair: tuple[int, int]) -> tuple[float, int]:
+        one, other = (torch.tensor([entity]) for entity in pair)
+        return (-found[pair], int(tie_order(one, other, 5)))
+
+    best = [
+        {min((p for p in found if p[side] == q[side]), key=rank) for q in found} for side in sides
+    ]
+    kept = {pair for pair in found if all(pair in chosen for chosen in best)}
+    return {pair: found[pair] for pair in kept} | dict.fromkeys(certain, 1.0)
+
+
+@given(ROWS, ROWS, st.sampled_from(list(Cardinality)[1:]))
+def test_all_pairs_that_a_cardinality_allows(
+    first: dict[tuple[int, int], float],
+    second: dict[tuple[int, int], float],
+    cardinality: Cardinality,
+) -> None:
+    certain: list[tuple[int, int]] = []
+    for pair in (pair for pair, prob in first.items() if prob == 1):
+        sides = cardinality.unique_sides.values()
+        if all(pair[side] != other[side] for side in sides for other in certain):
+            certain.append(pair)
+    keys = torch.tensor(certain, dtype=torch.int64).reshape(-1, 2)
+    known = ManyMatching.of_pairs(keys, torch.ones(len(certain)), 4, 5)
+    assignment = ManyAssignment(known, 0.1, cardinality)
+    for part in (first, second):
+        columns = torch.tensor(sorted(part), dtype=torch.int64).reshape(-1, 2)
+        probs = [min(part[pair], 0.9) for pair in sorted(part)]
+        assignment.offer(
+            ImpliedPairs(*columns.T, fixed_log_doubt(torch.tensor(probs, dtype=torch.float64)))
+        )
+    offered = {
+        pair: max(min(part[pair], 0.9) for part in (first, second) if pair in part)
+        for pair in first.keys() | second.keys()
+    }
+    found = assignment.matching()
+    rows = zip(found.pairs().tolist(), found.pair_probs().tolist(), strict=True)
+    assert {tuple(pair): round(prob, 6) for pair, prob in rows} == allowed(
+        offered, certain, cardinality
+    )

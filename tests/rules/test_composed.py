@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from emea.data.graph_pair import GraphPair
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
-from emea.rules.rule import Composed, Rule, RuleView
+from emea.rules.rule import Composed, RuleView
 
 from ..usual import usual
 from .literal_avoid_conflict import bare_pair
@@ -55,10 +55,3 @@ def test_parts_must_have_names_of_their_own() -> None:
         Composed({"a": USUAL_PARIS, "b": USUAL_PARIS}, PAIR)
     with pytest.raises(ValueError, match="at least one"):
         Composed({}, PAIR)
-
-
-def test_compositions_compose() -> None:
-    rules: dict[str, partial[Rule]] = {"a": USUAL_PARIS, "b": USUAL_CONFLICT}
-    inner = partial(Composed, {"b": USUAL_CONFLICT})
-    nested = Composed({"a": USUAL_PARIS, "c": inner}, PAIR)
-    assert nested.names == Composed(rules, PAIR).names

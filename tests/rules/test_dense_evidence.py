@@ -59,16 +59,6 @@ def test_equals_the_triple_loop_over_all_targets(
     np.testing.assert_allclose(values.numpy(), expected, atol=1e-5)
 
 
-@settings(deadline=None, max_examples=20)
-@given(pair=pairs(), seed=st.integers(0, 2**32))
-def test_adds_nothing_if_every_target_is_a_candidate(pair: GraphPair, seed: int) -> None:
-    view, _ = random_view(pair, pair.target.num_entities, seed)
-    only = RuleView(view.beliefs, view.source_embeddings)
-    torch.testing.assert_close(
-        prepared(pair, view)(view.beliefs), prepared(pair, only)(view.beliefs)
-    )
-
-
 def test_large_hubs_keep_the_evidence_of_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     # entity 0 has six triples, each leaf has one
     graph = KnowledgeGraph(np.array([[0, 0, leaf] for leaf in range(1, 7)]), 7, 1)

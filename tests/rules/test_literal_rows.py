@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.data.graph_pair import GraphPair
 from emea.literals.match_literals import EqualLiterals
-from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairTable
-from emea.rules.literals import Literals
 from emea.rules.paris import PARIS
-from emea.rules.rule import RuleView
 from tests.literals.pairs_with_values import Facts, graph_with_values, pair_with_values
 
 from ..usual import usual
@@ -101,14 +98,6 @@ def test_the_evidence_of_values_is_that_of_loops(source: Facts, target: Facts, s
     torch.testing.assert_close(found, wanted, rtol=2e-4, atol=1e-5)
 
 
-def test_structure_only_is_unchanged_by_literals_that_are_not_used() -> None:
-    pair = matched([(0, 0, "a"), (1, 0, "b"), (2, 1, "c")], [(0, 0, "a"), (1, 0, "b"), (3, 1, "c")])
-    structure = replace(pair, literals=None)
-    evidence = usual(PARIS, structure).pair_evidence()(all_pairs(), torch.eye(NUM))
-    assert not evidence.log_doubt.any()
-    assert usual(PARIS, pair).pair_evidence()(all_pairs(), torch.eye(NUM)).log_doubt.any()
-
-
 def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
     # 0, 1 and 2 share values; 3 has none, but is the only neighbour of 0 by relation 0
     edges = [(0, 0, 3), (1, 0, 2)]
@@ -117,22 +106,7 @@ def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
     pair = pair_with_values(source, target)
     pair = replace(pair, literals=usual(EqualLiterals)(pair))
     nothing = torch.zeros(0, 2, dtype=torch.int64)
-    found = usual(ParisReasoner, pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
+    found = ParisReasoner(pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
     assert found.targets.tolist() == [3, 2, 1, 0]
     assert len(found.targets) == pair.source.num_entities
     assert np.all(found.probs.numpy() > 0.5)
-
-
-def test_the_rule_of_literals_counts_values_only() -> None:
-    edges = [(0, 0, 1), (1, 0, 2)]
-    facts = [(entity, 0, f"n{entity}") for entity in range(3)]
-    graph = graph_with_values(NUM, facts, edges)
-    pair = pair_with_values(graph, graph)
-    pair = replace(pair, literals=usual(EqualLiterals)(pair))
-    beliefs = Beliefs(all_pairs().targets, torch.eye(NUM))
-    rule = Literals(pair)
-    rule.prepare(RuleView(beliefs, torch.empty(NUM, 0)))
-    values = rule(beliefs).squeeze(2)
-    wanted = by_hand(pair, facts, facts, beliefs.probs)
-    torch.testing.assert_close(values, -torch.expm1(torch.tensor(wanted)), rtol=1e-4, atol=1e-6)
-    assert values[0, 0] > 0.9 and not values[3].any() and not values[0, 1]

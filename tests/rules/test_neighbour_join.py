@@ -78,30 +78,15 @@ def joined(
 
 
 @settings(deadline=None)
-@given(st.data(), pairs(), st.booleans())
-def test_equals_loops(data: st.DataObject, pair: GraphPair, skip_impossible: bool) -> None:
-    beliefs = data.draw(beliefs_of(pair))
-    join = joined(pair, beliefs, skip_impossible)
-    assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible)
-
-
-@settings(deadline=None)
-@given(st.data(), pairs(), st.booleans())
-def test_neighbours_may_have_candidates_of_their_own(
-    data: st.DataObject, pair: GraphPair, skip_impossible: bool
+@given(st.data(), pairs(), st.booleans(), st.booleans(), st.sampled_from([2**22, 60, 7, 1]))
+def test_equals_loops(
+    data: st.DataObject, pair: GraphPair, skip_impossible: bool, are_own: bool, lookups: int
 ) -> None:
-    beliefs, neighbours = data.draw(beliefs_of(pair)), data.draw(beliefs_of(pair))
-    join = joined(pair, beliefs, skip_impossible, neighbours)
-    assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible, neighbours)
-
-
-@settings(deadline=None)
-@given(st.data(), pairs(), st.integers(1, 60))
-def test_does_not_depend_on_the_blocks(data: st.DataObject, pair: GraphPair, lookups: int) -> None:
     beliefs = data.draw(beliefs_of(pair))
-    whole = rows(joined(pair, beliefs, True))
+    neighbours = data.draw(beliefs_of(pair)) if are_own else None
     with patch.dict(neighbour_join.LOOKUPS_PER_BLOCK, cpu=lookups):
-        assert rows(joined(pair, beliefs, True)) == whole
+        join = joined(pair, beliefs, skip_impossible, neighbours)
+    assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible, neighbours)
 
 
 @settings(deadline=None)
@@ -135,31 +120,17 @@ def test_blocks_bound_the_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(sizes) == 12
 
 
-def test_finds_the_edges_and_nothing_else() -> None:
-    rng = np.random.default_rng(0)
-    num = 300
-    triples = np.stack([rng.integers(0, n, 2000) for n in (num, 3, num)], axis=1)
-    directed = DirectedTriples(KnowledgeGraph(triples, num, 3))
-    edges = Edges(directed)
-    keys = torch.arange(num * num)
-    number = {
-        (head, tail): i
-        for i, (head, tail) in enumerate(
-            zip(directed.pair_heads.tolist(), directed.pair_tails.tolist(), strict=True)
-        )
-    }
-    expected = [number.get(divmod(key, num), -1) for key in range(num * num)]
-    assert edges.find(keys).tolist() == expected
-
-
-def test_signatures_never_miss_an_edge_and_sort_out_most_others() -> None:
+def test_finds_the_edges_and_sorts_out_most_other_pairs() -> None:
     rng = np.random.default_rng(2)
     num = 300
     triples = np.stack([rng.integers(0, n, 1200) for n in (num, 3, num)], axis=1)
-    edges = Edges(DirectedTriples(KnowledgeGraph(triples, num, 3)))
-    heads = torch.arange(num).unsqueeze(1)
-    tails = torch.arange(num).expand(num, num)
+    directed = DirectedTriples(KnowledgeGraph(triples, num, 3))
+    edges = Edges(directed)
+    expected = torch.full((num, num), -1)
+    expected[directed.pair_heads, directed.pair_tails] = torch.arange(len(directed.pair_heads))
+    assert torch.equal(edges.find(torch.arange(num * num)).view(num, num), expected)
+    heads, tails = torch.arange(num).unsqueeze(1), torch.arange(num).expand(num, num)
     answers = edges.may_join(heads, tails).squeeze(1)
-    is_edge = (edges.find(torch.arange(num * num)) >= 0).view(num, num)
-    assert answers[is_edge].all()
-    assert answers[~is_edge].float().mean() < 0.2  # eight neighbours set at most eight of 64 bits
+    assert answers[expected >= 0].all()
+    # eight neighbours set at most eight of 64 bits
+    assert answers[expected < 0].float().mean() < 0.2

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
@@ -23,9 +22,8 @@ from .literal_paris import Inclusions, pairs
 
 def evidence_of(pair: GraphPair, table: PairTable, probs: Tensor, **options: float) -> PairEvidence:
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    chosen = {name: options.pop(name) for name in options.keys() & vars(EvidenceModel).keys()}
-    model = EvidenceModel(source, target, **options)  # type: ignore[arg-type]
-    vars(model).update(chosen)
+    model = EvidenceModel(source, target, features=["rare_coverage"])
+    vars(model).update(options)
     return model(table, probs)
 
 
@@ -52,9 +50,9 @@ def assert_same(found: PairEvidence, literal: LiteralEvidence, table: PairTable)
         doubt = literal.log_doubt(*pair)
         assert found.log_doubt[place].item() == pytest.approx(doubt, rel=1e-4, abs=1e-9)
         assert found.coverage[place].item() == pytest.approx(literal.coverage(*pair), rel=1e-5)
-        if found.rare_coverage is not None:
-            rare = literal.coverage(*pair, rare=True)
-            assert found.rare_coverage[place].item() == pytest.approx(rare, rel=1e-5)
+        assert found.rare_coverage is not None
+        rare = literal.coverage(*pair, rare=True)
+        assert found.rare_coverage[place].item() == pytest.approx(rare, rel=1e-5)
 
 
 def compared(
@@ -63,8 +61,7 @@ def compared(
     table, probs = believed(rng, pair, width)
     beliefs = {key: probs[place].item() for key, place in pairs_of(table).items()}
     literal = LiteralEvidence(pair, beliefs, **options)  # type: ignore[arg-type]
-    found = evidence_of(pair, table, probs, rare_coverage=True, **options)
-    assert found.rare_coverage is not None
+    found = evidence_of(pair, table, probs, **options)
     assert_same(found, literal, table)
     return literal
 
@@ -93,15 +90,6 @@ def test_equals_dictionaries_on_odd_graphs(
     compared(np.random.default_rng(seed), pair, width, **options)
 
 
-def test_what_is_hardly_believed_carries_nothing() -> None:
-    pair = overlapping_pair(3, 9)
-    table, probs = believed(np.random.default_rng(3), pair, 6)
-    assert evidence_of(pair, table, probs).log_doubt.any()
-    silent = evidence_of(pair, table, probs, least_belief=1.1)
-    assert not silent.log_doubt.any()
-    assert not silent.subsumption.as_dict()
-
-
 def test_empty_slots_say_nothing() -> None:
     rng, pair = np.random.default_rng(4), overlapping_pair(4, 9)
     table, probs = believed(rng, pair, 5)
@@ -113,14 +101,3 @@ def test_empty_slots_say_nothing() -> None:
         values, others = getattr(one, name), getattr(other, name)
         torch.testing.assert_close(values[table.filled], others[table.filled])
     assert_included(one, other.subsumption.as_dict())
-
-
-def test_graphs_without_triples_give_no_evidence() -> None:
-    rng = np.random.default_rng(0)
-    nothing = KnowledgeGraph(np.zeros((0, 3), dtype=np.int64), 5, 1)
-    pair = GraphPair("bare", nothing, nothing, np.zeros((0, 2), dtype=np.int64))
-    table, probs = believed(rng, pair, 3)
-    found = evidence_of(pair, table, probs)
-    assert not found.log_doubt.any()
-    assert torch.equal(found.coverage, torch.full_like(found.coverage, 0.2))
-    assert not found.subsumption.as_dict()
