@@ -164,8 +164,7 @@ class RejectedPairs(StepWrapper):
     ) -> JointReport:
         """Remove the rejected pairs from the report of the wrapped step."""
         joint = self.step(similarity, visible, neural)
-        pairs = set(map(tuple, self.rejected.tolist()))
-        kept = np.array([tuple(link) not in pairs for link in joint.labels.tolist()], dtype=bool)
+        kept = self._kept(joint.labels)
         weights = joint.label_weights
         return replace(
             joint,
@@ -174,8 +173,35 @@ class RejectedPairs(StepWrapper):
             label_weights=None if weights is None else weights[torch.from_numpy(kept)],
         )
 
+    def _kept(self, labels: IntArray) -> np.ndarray:
+        pairs = set(map(tuple, self.rejected.tolist()))
+        return np.array([tuple(link) not in pairs for link in labels.tolist()], dtype=bool)
+
     def _excluding(self, beliefs: Beliefs, num_target: int) -> Beliefs:
         return beliefs.excluding(links_on(self.rejected, beliefs.targets.device), num_target)
+
+
+class PairsOfKinds(RejectedPairs):
+    """Gives pairs of entities of different kinds probability 0, and no labels.
+
+    Args:
+        step: The wrapped step.
+        kinds: The kind of each source entity and of each target entity.
+    """
+
+    def __init__(self, step: JointStep, kinds: tuple[IntArray, IntArray]) -> None:
+        StepWrapper.__init__(self, step)
+        self.kinds = kinds
+
+    def _kept(self, labels: IntArray) -> np.ndarray:
+        kept: np.ndarray = self.kinds[0][labels[:, 0]] == self.kinds[1][labels[:, 1]]
+        return kept
+
+    def _excluding(self, beliefs: Beliefs, num_target: int) -> Beliefs:
+        device = beliefs.targets.device
+        source, target = (torch.from_numpy(kinds.copy()).to(device) for kinds in self.kinds)
+        differs = source.unsqueeze(1) != target[beliefs.targets]
+        return replace(beliefs, probs=beliefs.probs.masked_fill(differs, 0))
 
 
 class LocalStep(StepWrapper):

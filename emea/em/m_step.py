@@ -28,6 +28,7 @@ def fit_weights(
     prior: float | Tensor = 1.0,
     least: float | Tensor = 0.0,
     offsets: Tensor | None = None,
+    counts: Tensor | None = None,
 ) -> Tensor:
     """Return the weights that make the given candidates most probable under Eq. 7.
 
@@ -46,6 +47,7 @@ def fit_weights(
         least: Lower bound of the weights: one number for all weights, or one number per weight.
         offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for empty
             slots.
+        counts: ``[num_examples]`` how often each example counts; ``None`` means once.
 
     Returns:
         ``[num_rules]`` weights on the CPU.
@@ -55,7 +57,7 @@ def fit_weights(
     weights = torch.maximum(zeros + prior, bound)
     if not len(values):
         return weights
-    likelihood = _Likelihood(values, slots, offsets)
+    likelihood = _Likelihood(values, slots, offsets, counts)
     ridge *= max(1.0, FEW_EXAMPLES / len(values))
 
     def evaluated(w: Tensor) -> tuple[Tensor, Tensor]:
@@ -86,29 +88,35 @@ class _Likelihood:
         values: ``[num_examples, k, num_rules]`` indicator values.
         slots: ``[num_examples]`` the right candidate of each example.
         offsets: ``[num_examples, k]`` added to the candidates' logits; ``None`` means 0.
+        counts: ``[num_examples]`` how often each example counts; ``None`` means once.
     """
 
-    def __init__(self, values: Tensor, slots: Tensor, offsets: Tensor | None) -> None:
+    def __init__(
+        self, values: Tensor, slots: Tensor, offsets: Tensor | None, counts: Tensor | None
+    ) -> None:
         self.values = values.double()
         self.flat = self.values.flatten(0, 1)
         self.right = self.values[torch.arange(len(slots), device=slots.device), slots]
         shift = torch.zeros((), dtype=torch.float64) if offsets is None else offsets.double()
         self.shift = shift.to(values.device)
+        ones = self.values.new_ones(len(slots))
+        self.counts = ones if counts is None else (counts / counts.mean()).to(ones)
 
     def loss(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return the candidates' logits and the mean negative log-likelihood."""
         weights = weights.to(self.values.device)
         logits = self.values @ weights + self.shift
         fit = torch.logsumexp(logits, dim=1) - self.right @ weights
-        return logits, fit.mean().cpu()
+        return logits, (fit * self.counts).mean().cpu()
 
     def derivatives(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Return the first and second derivatives of the mean negative log-likelihood."""
         probs = torch.softmax(logits, dim=1)
         mean = torch.bmm(probs.unsqueeze(1), self.values).squeeze(1)
-        slope = (mean - self.right).mean(0)
-        second = (probs.view(-1, 1) * self.flat).T @ self.flat / len(self.values)
-        curvature = second - mean.T @ mean / len(self.values)
+        counts = self.counts.unsqueeze(1)
+        slope = ((mean - self.right) * counts).mean(0)
+        second = ((probs * counts).view(-1, 1) * self.flat).T @ self.flat / len(self.values)
+        curvature = second - (mean * counts).T @ mean / len(self.values)
         both = torch.cat([slope.unsqueeze(0), curvature]).cpu()
         return both[0], both[1:]
 
@@ -119,16 +127,6 @@ def link_examples(beliefs: Beliefs, links: Tensor) -> tuple[Tensor, Tensor]:
     found = beliefs.targets[rows] == labels.unsqueeze(1)
     known = found.any(1)
     return rows[known], found[known].int().argmax(1)
-
-
-def sampled_examples(
-    beliefs: Beliefs, sampling: str, generator: torch.Generator | None = None
-) -> tuple[Tensor, Tensor]:
-    """Return all entities with a label from q: the best candidate or a sampled one (Eq. 13)."""
-    rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
-    if sampling == "argmax":
-        return rows, beliefs.best_slots()
-    return rows, torch.multinomial(beliefs.probs + 1e-30, 1, generator=generator).squeeze(1)
 
 
 def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:

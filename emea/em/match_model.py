@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from emea.config.settings.em import ALL_FEATURES, TwoWaySettings
+from emea.em.counterparts import Share, estimated_shares, weighted_examples
 from emea.em.m_step import Examples, fit_weights, source_examples, stacked_examples, target_examples
 from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable
@@ -59,28 +60,56 @@ class MatchModel:
         self.names = [*features, *([UNMATCHED] if self.unmatched else [])]
         self.prior = torch.tensor([PRIORS.get(name, UNMATCHED_PRIOR) for name in self.names])
         self.weights = self.prior.double()
+        self.shares: tuple[Share, ...] | None = None
 
     def examples(self, table: PairTable, links: Tensor) -> list[Examples]:
         """Return what a fit on these links needs of a table: the examples of each side."""
         sides = [source_examples(table, links)]
         return [*sides, target_examples(table, links)] if self.both else sides
 
-    def fit(self, features: PairFeatures, examples: Sequence[Examples]) -> None:
-        """Fit the weights on the examples of links that the encoder has not been trained on."""
+    def fit(
+        self,
+        features: PairFeatures,
+        examples: Sequence[Examples],
+        unlabelled: Sequence[Tensor],
+    ) -> None:
+        """Fit the weights on the examples of links that the encoder has not been trained on.
+
+        Entities that ``unlabelled`` marks on each side estimate the share with a counterpart.
+        """
         given = [self._example_values(features, side, part) for side, part in enumerate(examples)]
         values, offsets, slots = stacked_examples(given)
         if not self.unmatched:
             known = slots >= 0
             values, offsets, slots = values[known], offsets[known], slots[known]
+        self.weights = self._fitted_weights(values, offsets, slots)
+        if self.unmatched and len(slots):
+            # these weights would make the products of both sides too small
+            balanced = self._fitted_weights(*weighted_examples(given, self.shares))
+            matched = self.matched(features, balanced)
+            self.shares = estimated_shares(matched, unlabelled, given, balanced)
+
+    def _fitted_weights(
+        self, values: Tensor, offsets: Tensor, slots: Tensor, counts: Tensor | None = None
+    ) -> Tensor:
+        """Fit the weights on examples."""
         least = torch.tensor([0.0 if name in PRIORS else -torch.inf for name in self.names])
-        self.weights = fit_weights(
+        return fit_weights(
             values,
             slots,
             self.ridge,
             prior=self.prior.double(),
             least=least.double(),
             offsets=offsets,
+            counts=counts,
         )
+
+    def matched(self, features: PairFeatures, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the probability of each entity of both sides to match any candidate."""
+        weights = weights.to(features.log_probs[0])
+        forth, back = (_weighted(self._columns(features, side), weights) for side in (0, 1))
+        none_forth, none_back = (self._none(features, side, weights) for side in (0, 1))
+        return _matched(features.table, (forth, back), (none_forth, none_back))
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
         """Return the log belief in each pair that follows from the encoder's similarity only."""
@@ -178,20 +207,31 @@ class OneToOneModel(MatchModel):
         self.weights = self.prior.double()
         self._last: tuple[PairTable, MatchingMessages] | None = None
 
-    def fit(self, features: PairFeatures, examples: Sequence[Examples]) -> None:
-        """Fit the weights on the examples of links that the encoder has not been trained on."""
+    def fit(
+        self,
+        features: PairFeatures,
+        examples: Sequence[Examples],
+        unlabelled: Sequence[Tensor],
+    ) -> None:
+        """Fit the weights on the examples of links and on their masked copies."""
         self.weights, self._last = self.prior.double(), None
         if not len(examples[0].ids):
             return
         columns = self._pair_columns(features)
-        for _ in range(NUM_FITS):
-            messages = self._messages(features.table, _weighted(columns, self.weights))
+        for number in range(NUM_FITS):
+            potentials = _weighted(columns, self.weights)
+            messages = self._messages(features.table, potentials)
             received = messages.from_target, messages.from_source
             given = [
                 _example_values([*columns, of_others], part)
                 for of_others, part in zip(received, examples, strict=True)
             ]
-            self.weights = self._fitted(*stacked_examples(given))
+            if number:
+                logits = [potentials + float(self.weights[-1]) * one for one in received]
+                nones = [torch.zeros_like(rest) for rest in features.log_rest]
+                matched = _matched(features.table, logits, nones)
+                self.shares = estimated_shares(matched, unlabelled, given, self.weights)
+            self.weights = self._fitted(*weighted_examples(given, self.shares))
 
     def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log marginal of each pair, ``[num_source, width]``.
@@ -224,7 +264,7 @@ class OneToOneModel(MatchModel):
         named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
         return [named[name] for name in self.names[:-1]]
 
-    def _fitted(self, values: Tensor, offsets: Tensor, slots: Tensor) -> Tensor:
+    def _fitted(self, values: Tensor, offsets: Tensor, slots: Tensor, counts: Tensor) -> Tensor:
         """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
         least = torch.tensor([-torch.inf if name == UNMATCHED else 0.0 for name in self.names])
         least, prior = least.double(), self.prior.double()
@@ -237,6 +277,7 @@ class OneToOneModel(MatchModel):
             prior / scales,
             least=least,
             offsets=offsets,
+            counts=counts,
         )
         if weights[-1] <= 1:
             return weights
@@ -247,6 +288,7 @@ class OneToOneModel(MatchModel):
             prior[:-1],
             least=least[:-1],
             offsets=offsets + values[..., -1],
+            counts=counts,
         )
         return torch.cat([others, torch.ones_like(weights[-1:])])
 
@@ -257,6 +299,17 @@ def _weighted(columns: Sequence[Tensor], weights: Tensor) -> Tensor:
     for column, weight in zip(columns, weights.to(total), strict=False):
         total = torch.addcmul(total, column, weight)
     return total
+
+
+def _matched(
+    table: PairTable, logits: Sequence[Tensor], nones: Sequence[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Return the probability of any match from both sides, by the logits of pairs and of none."""
+    forth, back = (torch.where(table.filled, one, OUT_OF_THE_QUESTION) for one in logits)
+    none_forth, none_back = nones
+    of_source = torch.logsumexp(torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1)
+    of_target = table.logsumexp_by_target(back, none_back)
+    return -torch.expm1(none_forth - of_source), -torch.expm1(none_back - of_target)
 
 
 def _similarity_odds(features: PairFeatures) -> Tensor:

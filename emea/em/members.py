@@ -7,12 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.data.arrays import NO_MATCH
 from emea.data.protocol import Visible
+from emea.em.counterparts import Share
 from emea.em.joint import JointStep, StepWrapper, links_on
 from emea.em.m_step import fit_weights, stacked_examples
 from emea.em.normaliser import DEFAULT_SHARPNESS
 from emea.em.reports import JointReport, NeuralBeliefs
-from emea.em.two_way_step import calibrated
+from emea.em.two_way_step import LIKELY
+from emea.em.witnesses import calibrated
 from emea.fit.alignment_module import AlignmentModule
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairRanking, ScoredPairs, tabulate
@@ -91,14 +94,20 @@ def mean_report(
     ranking = mean_ranking([_ranking(report) for report in reports], similarity)
     pairs = Matching.mutual(ranking).pairs().cpu().numpy()
     free = ~np.isin(pairs[:, 0], visible.train[:, 0])
+    beliefs, shares = _as_beliefs(ranking), _mean_shares(reports)
+    share = 1.0 if shares is None else shares[0].value
+    if shares is not None:
+        free &= (beliefs.probs.sum(1) >= LIKELY).cpu().numpy()[pairs[:, 0]]
     return JointReport(
-        beliefs=calibrated(_as_beliefs(ranking), validation).clamped(train),
+        beliefs=calibrated(beliefs, validation, share=share).clamped(train),
         labels=pairs[free],
         weights=_mean_of([report.weights for report in reports]),
         compatibility=torch.stack([report.compatibility for report in reports]).mean(0),
         ranking=ranking,
         is_answer=all(report.is_answer for report in reports),
         details=_mean_of([report.details for report in reports]),
+        shares=shares,
+        votes=torch.stack([_best_targets(_ranking(report)) for report in reports]),
     )
 
 
@@ -140,6 +149,21 @@ def _as_beliefs(ranking: PairRanking) -> Beliefs:
     # each report's beliefs sum to at most 1, but for rounding
     beliefs = beliefs / beliefs.sum(1, keepdim=True).clamp(min=1.0)
     return Beliefs(ranking.table.targets.gather(1, order), beliefs.gather(1, order))
+
+
+def _best_targets(ranking: PairRanking) -> Tensor:
+    """Return each source entity's best target, ``NO_MATCH`` if it has no candidate."""
+    best = ranking.scores.max(1, keepdim=True)
+    targets = ranking.table.targets.gather(1, best.indices)
+    return torch.where(best.values > -torch.inf, targets, NO_MATCH).squeeze(1)
+
+
+def _mean_shares(reports: Sequence[JointReport]) -> tuple[Share, ...] | None:
+    """Return the mean of estimated shares and of their bounds; all use the same links."""
+    known = [report.shares for report in reports if report.shares is not None]
+    if not known:
+        return None
+    return tuple(Share(*numbers) for numbers in np.mean(known, axis=0).tolist())
 
 
 def _mean_of(numbers: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -11,7 +11,6 @@ from emea.matching import scanned_search
 from emea.matching.beliefs import Beliefs, DenseBeliefs
 from emea.matching.best_scores import log_sums
 from emea.matching.candidates import Candidates, top_candidates
-from emea.matching.pair_table import PairTable
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import in_smaller_blocks
 
@@ -28,10 +27,6 @@ MAX_STEPS = 50
 
 FIT_SCORES, MIN_FIT_LINKS = 2**24, 100
 """Scores that the fit holds at a time (128 MB), and the least number of links that it uses."""
-
-
-Sides = tuple[Tensor, Tensor]
-"""Values of the pairs of a table from the source side and from the target side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,59 +252,3 @@ def fit_sharpness(scores: Tensor, labels: Tensor, expected: float | None = None)
             return step
         beta = step
     return beta
-
-
-class RunningScores:
-    """Keeps a running mean of the pairs' log-probabilities from both sides.
-
-    The similarity of a pair differs between fits on nearly the same labels. A pair that was in the
-    last table has the mean of its past and its current value. A new pair has its current value.
-
-    Args:
-        share: Share of the past in the mean; with 0 nothing is kept.
-    """
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-        self.keys = torch.zeros(0, dtype=torch.int64)
-        self.past: Sides = (torch.zeros(0), torch.zeros(0))
-
-    def blended(self, table: PairTable, log_probs: Sides) -> Sides:
-        """Return the mean of the past and the given values, ``[num_source, width]`` per side."""
-        if not len(self.keys):
-            return log_probs
-        keys, (forth, back) = table.keys(), log_probs
-        self.keys = self.keys.to(keys.device)
-        self.past = self.past[0].to(forth), self.past[1].to(forth)
-        place = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
-        weight = (self.share * ((self.keys[place] == keys) & table.filled)).to(forth.dtype)
-        return (
-            torch.lerp(forth, self.past[0][place], weight),
-            torch.lerp(back, self.past[1][place], weight),
-        )
-
-    def keep(self, table: PairTable, log_probs: Sides) -> None:
-        """Keep the values for the next iteration."""
-        if self.share:
-            self.keys, order = table.keys()[table.filled].sort()
-            forth, back = log_probs
-            self.past = forth[table.filled][order], back[table.filled][order]
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the running means; empty if the past has no share."""
-        if not self.share:
-            return {}
-        return {"keys": self.keys, "forth": self.past[0], "back": self.past[1]}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Restore a saved state.
-
-        Raises:
-            ValueError: If the tensors do not have the same length.
-        """
-        if not self.share:
-            return
-        keys, past = state["keys"], (state["forth"], state["back"])
-        if keys.dtype != torch.int64 or any(side.shape != (len(keys),) for side in past):
-            raise ValueError("The running means of pairs do not have the same length.")
-        self.keys, self.past = keys, past

@@ -12,7 +12,7 @@ from emea.config.settings.em import PaperEMSettings
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.em.joint import JointStep, links_on
-from emea.em.m_step import fit_weights, link_examples, sampled_examples
+from emea.em.m_step import fit_weights, link_examples
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Similarity
@@ -60,15 +60,12 @@ class PaperStep(JointStep):
     Args:
         rule: Measures compatibility; any rule can be used.
         settings: Settings of EM.
-        seed: Seed of the drawn samples.
     """
 
-    def __init__(self, rule: Rule, settings: PaperEMSettings, seed: int) -> None:
+    def __init__(self, rule: Rule, settings: PaperEMSettings) -> None:
         self.rule = rule
         self.settings = settings
         self.weights = torch.zeros(0, dtype=torch.float64)
-        # sampling happens on the CPU, so results do not depend on the device
-        self.generator = torch.Generator().manual_seed(seed)
         self._relation_links: tuple[IntArray, Tensor] | None = None
 
     def certain_links(self, visible: Visible) -> IntArray:
@@ -101,13 +98,12 @@ class PaperStep(JointStep):
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the weights and the state of the random generator."""
-        return {"weights": self.weights.cpu(), "generator": self.generator.get_state()}
+        """Return the weights."""
+        return {"weights": self.weights.cpu()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a saved state."""
         self.weights = state["weights"]
-        self.generator.set_state(state["generator"])
 
     def _unseen_links(self, visible: Visible) -> IntArray | None:
         return visible.unseen_links if self.rule.fits_on_unseen_links else None
@@ -138,18 +134,14 @@ class PaperStep(JointStep):
             # use only the neural model's own candidates: inserted labels are not examples
             rows, slots = link_examples(neural.offered, links)
         else:
-            on_cpu = neural.beliefs.to("cpu")
-            rows, slots = sampled_examples(on_cpu, self.settings.sampling, self.generator)
-            rows, slots = rows.to(values.device), slots.to(values.device)
+            # Eq. 13 with the most probable candidates as the single sample of the paper
+            slots = neural.beliefs.best_slots()
+            rows = torch.arange(len(slots), device=values.device)
         return fit_weights(values[rows], slots, self.settings.ridge)
 
     def _labels(self, compatible: Beliefs, visible: Visible) -> IntArray:
         """Return the pseudo-labels that q* gives to the unlabelled entities."""
-        compatible = compatible.to("cpu")
-        if self.settings.sampling == "argmax":
-            targets = compatible.best_targets().numpy()
-        else:
-            targets = compatible.sampled_targets(self.generator).numpy()
+        targets = compatible.best_targets().cpu().numpy()
         is_free = np.full(compatible.num_source, visible.label_pool is None)
         if visible.label_pool is not None:
             is_free[visible.label_pool] = True

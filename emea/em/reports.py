@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.em.counterparts import Share
 from emea.em.local import LocalUpdate
 from emea.em.normaliser import FittedSearch
 from emea.matching.beliefs import Beliefs, DenseBeliefs
@@ -55,6 +56,9 @@ class JointReport:
             added some to the given ones.
         members: Reports whose labels the members of an ensemble train on; empty if all members
             train on the labels of this report.
+        shares: Estimated share of the unlabelled entities of each side that have a counterpart;
+            ``None`` if it was not estimated.
+        votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
     """
 
     beliefs: Beliefs
@@ -67,6 +71,8 @@ class JointReport:
     details: dict[str, float] = field(default_factory=dict)
     recomputed: Tensor | None = None
     members: tuple["JointReport", ...] = ()
+    shares: tuple[Share, ...] | None = None
+    votes: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)

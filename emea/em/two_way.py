@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from emea.config.settings.em import TwoWaySettings
+from emea.em.counterparts import Share
 from emea.em.local import LocalSearch, LocalUpdate, WholeSearch
 from emea.em.match_model import MatchModel, PairFeatures
-from emea.em.normaliser import FittedSearch, RunningScores, fitted_sharpness
+from emea.em.normaliser import FittedSearch, fitted_sharpness
 from emea.em.propagation import Propagation
 from emea.matching.beliefs import Matching
 from emea.matching.pair_table import LabelledSlots, PairRanking, PairTable, ScoredPairs, tabulate
@@ -18,6 +19,9 @@ from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 
 FEW_CHANGES = 0.01
 """Share of entities whose match must change in a round of propagation to start another one."""
+
+SMALL_CHANGE = 0.002
+"""Mean change of an entity's beliefs at which the updates of a round end."""
 
 NOTED_PROB = 0.1
 """If a match of at least this probability changes, a local update recomputes its neighbours."""
@@ -36,6 +40,8 @@ class TwoWayBeliefs:
         sharpness: Sharpness of the neural model's softmaxes.
         num_updates: Updates of the beliefs in the last round.
         change: Mean change of an entity's beliefs in the last update.
+        shares: Share of the unlabelled entities of each side that have a counterpart; ``None``
+            without held-out links.
         recomputed: ``[num_source]`` bool: entities that a local update recomputed; ``None`` if all
             are.
     """
@@ -48,6 +54,7 @@ class TwoWayBeliefs:
     sharpness: tuple[float, float]
     num_updates: int
     change: float
+    shares: tuple[Share, ...] | None = None
     recomputed: Tensor | None = None
 
     @property
@@ -77,7 +84,6 @@ class TwoWay:
         num_candidates: Candidates per entity from the encoder.
 
     Attributes:
-        past: The similarities of earlier iterations.
         start: Matches from which the next call starts instead of the encoder's beliefs; ``None``
             if there are none.
     """
@@ -95,7 +101,6 @@ class TwoWay:
         self.propagation = propagation
         self.settings = settings
         self.num_candidates = num_candidates
-        self.past = RunningScores(settings.memory)
         self.start: Matching | None = None
 
     def __call__(
@@ -124,12 +129,14 @@ class TwoWay:
             search = self._whole_search(similarity, links, searched, free)
         else:
             search = self._local_search(similarity, links, free, local)
+        self.model.shares = None
         start, self.start = self._begin(similarity.source.device), None
         preferred = _preferred_pairs(similarity, labels, start, local)
+        unlabelled = Subset.unlabelled(similarity, torch.cat([labels, links]))
         known: Matching | None = None
         for left in range(self.settings.propagation, -1, -1):
             table = self._tabulated(similarity, search.pairs, preferred, len(labels), rejected)
-            settled = self._settled(table, search, labels, links, known or start)
+            settled = self._settled(table, search, labels, links, unlabelled, known or start)
             matching = settled.mutual()
             if not left:
                 break
@@ -140,7 +147,6 @@ class TwoWay:
             known = matching
             implied = self.propagation(known, settled.evidence.subsumption, similarity, search.free)
             preferred = preferred.joined(_scored(similarity, *implied))
-        self.past.keep(table, settled.log_probs)
         if search.local is None:
             return settled
         self.start = matching  # a second local update continues from here
@@ -223,13 +229,13 @@ class TwoWay:
         search: WholeSearch | LocalSearch,
         labels: Tensor,
         links: Tensor,
+        unlabelled: Subset,
         known: Matching | None,
     ) -> TwoWayBeliefs:
         """Run the updates of a round, starting from the encoder's beliefs or from a matching."""
         sides = search.sides(table)
         log_probs = sides.log_probs(table)
         log_rest = sides.log_rest(table, log_probs)
-        log_probs = self.past.blended(table, log_probs)
         labelled = LabelledSlots.of(table, labels)
         if known is None:
             start = self.model.encoder_beliefs(PairFeatures(table, log_probs, log_rest, {}))
@@ -246,14 +252,14 @@ class TwoWay:
         for num_updates in range(1, self.settings.sweeps + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
             features = PairFeatures(table, log_probs, log_rest, _named(evidence))
-            self.model.fit(features, examples)
+            self.model.fit(features, examples, (unlabelled.source, unlabelled.target))
             from_source, _, belief = self.model.beliefs(features)
             belief = labelled.put_into(belief)
             if local is not None:
                 belief = local.put_former(former.log(), belief)
             before, probs = probs, belief.exp()
             change = float((probs - before).abs().sum() / num_rows)
-            if change <= self.settings.tolerance:
+            if change <= SMALL_CHANGE:
                 break
         return TwoWayBeliefs(
             table,
@@ -264,6 +270,7 @@ class TwoWay:
             sides.sharpness,
             num_updates,
             change,
+            self.model.shares,
         )
 
 

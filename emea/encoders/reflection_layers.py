@@ -116,8 +116,7 @@ class ReflectionLayers(nn.Module):
         if self._uses_triton(reflectors, len(starts)):
             from emea.encoders.kernels.triton_layers import triton_layers
 
-            halves = self.training and kernels.reads_halves()
-            given = (self._edge_orders(), self.activation, dropout, halves)
+            given = (self._edge_orders(), self.activation, dropout)
             return triton_layers(*given, starts, *parameters)
         if self._uses_numba(reflectors):
             graph = self._edge_arrays()

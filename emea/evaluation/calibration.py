@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from emea.data.arrays import FloatArray, IntArray
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.matching.beliefs import Beliefs
 
 NUM_BINS = 10
@@ -15,11 +15,19 @@ NUM_BINS = 10
 CONFIDENCE = 0.95
 """Confidence level of the lower bound of a precision."""
 
+NUM_POINTS = 101
+"""Points of a precision-recall curve."""
+
+SOME_PRECISIONS = (0.9, 0.95)
+"""Precisions at which the recall is reported."""
+
 Bin = dict[str, float]
 """``min_prob``, ``max_prob``, ``mean_prob``, ``accuracy`` and ``num_entities`` of a bin."""
 
 
-def answer_calibration(answer: Beliefs, test: IntArray) -> dict[str, Any]:
+def answer_calibration(
+    answer: Beliefs, test: IntArray, given: IntArray | None = None
+) -> dict[str, Any]:
     """Compute the expected calibration error and its bins on the test links.
 
     Entities without a match have no probability; they are counted.
@@ -27,8 +35,9 @@ def answer_calibration(answer: Beliefs, test: IntArray) -> dict[str, Any]:
     Args:
         answer: The matches; probability 0 means no match.
         test: ``[num_links, 2]`` test links.
+        given: ``[num_given, 2]`` matches that are not judged.
     """
-    judged = JudgedAnswer(answer, test)
+    judged = JudgedAnswer(answer, test, given=given)
     matched = judged.probs > 0
     bins = reliability_bins(judged.probs[matched], judged.right[matched])
     return {
@@ -79,6 +88,79 @@ def expected_calibration_error(bins: list[Bin]) -> float:
     return sum(gaps) / total
 
 
+def source_evaluation(
+    answer: Beliefs,
+    beliefs: Beliefs,
+    test: IntArray,
+    unmatched: IntArray,
+    num_missed: int = 0,
+) -> dict[str, Any]:
+    """Evaluate matches over all source entities whose counterpart, or lack of one, is known."""
+    pairs = np.stack([unmatched, np.full_like(unmatched, NO_MATCH)], axis=1)
+    judged = JudgedAnswer(answer, np.concatenate([test, pairs]))
+    num_right = len(test) + num_missed
+    probs, right = judged.probs, judged.right
+    thresholds, num_accepted, found = judged.curve()
+    precision, recall = found / np.maximum(num_accepted, 1), found / max(1, num_right)
+    kept = np.unique(
+        np.linspace(0, len(thresholds) - 1, min(NUM_POINTS, len(thresholds)), dtype=int)
+    )
+    bins = reliability_bins(probs[probs > 0], right[probs > 0])
+    has_counterpart = np.arange(len(probs)) < len(test)
+    sources = np.concatenate([test[:, 0], unmatched])
+    scores = beliefs.probs.max(1).values.double().cpu().numpy()[sources]
+    last_precision, last_recall = (one[-1] if len(one) else 0.0 for one in (precision, recall))
+    return {
+        "num_entities": len(probs),
+        "num_without_counterpart": len(unmatched),
+        "precision": float(last_precision),
+        "recall": float(last_recall),
+        "f1": _f1(float(last_precision), float(last_recall)),
+        "recall_at_precision": {
+            str(wanted): float(max(recall[precision >= wanted], default=0.0))
+            for wanted in SOME_PRECISIONS
+        },
+        "ece": expected_calibration_error(bins),
+        "bins": bins,
+        "curve": [
+            {"threshold": at, "precision": right, "recall": of_all}
+            for at, right, of_all in np.stack([thresholds, precision, recall], axis=1)[
+                kept
+            ].tolist()
+        ],
+        "detection": detection(scores, has_counterpart) if len(unmatched) and len(test) else None,
+    }
+
+
+def detection(scores: FloatArray, has_counterpart: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """Return the area under the ROC curve of a probability, and its precision and recall at 0.5."""
+    from scipy.stats import rankdata
+
+    num, num_without = int(has_counterpart.sum()), int((~has_counterpart).sum())
+    above = rankdata(scores)[has_counterpart].sum() - num * (num + 1) / 2
+    chosen = scores >= 0.5
+    right = int((chosen & has_counterpart).sum())
+    precision, recall = right / max(1, int(chosen.sum())), right / max(1, num)
+    return {
+        "auc": float(above / (num * num_without)),
+        "precision": precision,
+        "recall": recall,
+        "f1": _f1(precision, recall),
+    }
+
+
+def _f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def confirmable(num_links: int) -> float:
+    """Return the largest precision that so many links can confirm if all of them are correct.
+
+    It is their 95% lower confidence bound.
+    """
+    return float((1 - CONFIDENCE) ** (1 / num_links)) if num_links else 0.0
+
+
 @dataclass(frozen=True)
 class Acceptance:
     """The effect of a threshold, measured on some links.
@@ -121,22 +203,46 @@ class Acceptance:
         return float(betaincinv(self.num_right, wrong + 1, 1 - CONFIDENCE))
 
 
+def _among(pairs: IntArray, links: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether pairs, ``[..., 2]``, are among the links."""
+    width = 2 + max(int(part[..., 1].max(initial=0)) for part in (pairs, links))
+    # 1 is added, because links may say that an entity has no match
+    keys, known = (part[..., 0] * width + part[..., 1] + 1 for part in (pairs, links))
+    return np.isin(keys, known)
+
+
 class JudgedAnswer:
     """Probabilities and correctness of matches for the source entities of some links.
+
+    An entity with several matches has several entries, and one without a match has an entry with
+    probability 0.
 
     Args:
         answer: The matches; probability 0 means no match.
         links: ``[num_links, 2]``.
         num_missed: Number of further links that no method can find.
+        given: ``[num_given, 2]`` matches that are not judged, because they were given.
     """
 
-    def __init__(self, answer: Beliefs, links: IntArray, num_missed: int = 0) -> None:
+    def __init__(
+        self,
+        answer: Beliefs,
+        links: IntArray,
+        num_missed: int = 0,
+        given: IntArray | None = None,
+    ) -> None:
         self.num_links = len(links) + num_missed
-        sources, targets = links.T
-        self.probs: FloatArray = answer.probs.max(1).values.double().cpu().numpy()[sources]
-        self.right: npt.NDArray[np.bool_] = (
-            answer.best_targets().cpu().numpy()[sources] == targets
-        ) & (self.probs > 0)
+        sources, first = np.unique(links[:, 0], return_index=True)
+        sources = links[np.sort(first), 0]
+        targets = answer.targets.cpu().numpy()[sources]
+        probs = answer.probs.double().cpu().numpy()[sources]
+        pairs = np.stack([np.broadcast_to(sources[:, None], targets.shape), targets], axis=2)
+        if given is not None:
+            probs = np.where(_among(pairs, given), 0.0, probs)
+        shown = probs > 0
+        shown[:, 0] |= ~shown.any(1)
+        self.probs: FloatArray = probs[shown]
+        self.right: npt.NDArray[np.bool_] = _among(pairs, links)[shown] & (self.probs > 0)
 
     def at(self, threshold: float) -> Acceptance:
         """Measure the effect of a threshold."""
@@ -144,22 +250,15 @@ class JudgedAnswer:
         num_right = int(self.right[taken].sum())
         return Acceptance(threshold, self.num_links, int(taken.sum()), num_right)
 
-    def reaching(self, precision: float) -> Acceptance | None:
-        """Find the lowest threshold that reaches a precision, or ``None`` if none does."""
-        thresholds, num_accepted, num_right = self._curve()
-        # The tolerance compensates for rounding of the precision.
-        enough = np.flatnonzero(num_right >= precision * num_accepted - 1e-9)
-        return self.at(float(thresholds[enough[-1]])) if len(enough) else None
+    def contradicts(self, thresholds: FloatArray, precision: float) -> npt.NDArray[np.bool_]:
+        """Return for which thresholds the links show at 95% that a precision is not reached."""
+        order = np.sort(self.probs), np.sort(self.probs[self.right])
+        num, num_right = (len(one) - np.searchsorted(one, thresholds) for one in order)
+        noise = 1.64 * np.sqrt(num * precision * (1 - precision))
+        contradicted: npt.NDArray[np.bool_] = num_right < precision * num - noise
+        return contradicted
 
-    def most_precise(self) -> Acceptance | None:
-        """Find the lowest threshold with the highest precision, or ``None`` without matches."""
-        thresholds, num_accepted, num_right = self._curve()
-        if not len(thresholds):
-            return None
-        precision = num_right / num_accepted
-        return self.at(float(thresholds[np.flatnonzero(precision == precision.max())[-1]]))
-
-    def _curve(self) -> tuple[FloatArray, IntArray, IntArray]:
+    def curve(self) -> tuple[FloatArray, IntArray, IntArray]:
         """Return distinct probabilities, highest first, with accepted and correct matches."""
         order = np.argsort(-self.probs, kind="stable")
         order = order[self.probs[order] > 0]

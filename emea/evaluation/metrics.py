@@ -1,8 +1,12 @@
-"""Precision, recall and F1 of a mapping, accuracy by degree, and paired tests of metrics."""
+"""Precision, recall and F1 of a mapping, its compatibility, accuracy by degree, paired tests."""
+
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from emea.data.arrays import FloatArray, IntArray
+from emea.config.settings.cardinality import Cardinality
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.matching.beliefs import Beliefs
 
 
@@ -39,25 +43,45 @@ def num_shared(left: IntArray, right: IntArray) -> int:
     return len(np.intersect1d(first, second, assume_unique=True))
 
 
+def unknown_pairs(pairs: IntArray, known: IntArray, cardinality: Cardinality) -> IntArray:
+    """Return the pairs that known links do not decide.
+
+    Args:
+        pairs: ``[num_pairs, 2]``.
+        known: ``[num_known, 2]`` links that the run may have used. They decide all pairs of their
+            source entities, unless a source entity may have several targets.
+        cardinality: How many counterparts an entity may have.
+    """
+    if cardinality.one_target:
+        return pairs[~np.isin(pairs[:, 0], known[:, 0])]
+    width = 1 + max(int(part[:, 1].max(initial=0)) for part in (pairs, known))
+    keys, decided = (part[:, 0] * width + part[:, 1] for part in (pairs, known))
+    return pairs[~np.isin(keys, decided)]
+
+
 def answer_metrics(
-    answer: Beliefs, known: IntArray, test: IntArray, num_missed: int = 0
+    answer: Beliefs,
+    known: IntArray,
+    test: IntArray,
+    num_missed: int = 0,
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE,
 ) -> dict[str, float]:
-    """Compute precision, recall and F1 over the source entities without a label.
+    """Compute precision, recall and F1 over the pairs that known links do not decide.
 
     Hit@1 equals recall: the share of the test links in the alignment. An entity without a match
     counts as missed.
 
     Args:
         answer: The matches; probability 0 means no match.
-        known: ``[num_known]`` source entities whose label the run may have used.
-        test: ``[num_links, 2]`` test links of other source entities.
+        known: ``[num_known, 2]`` links that the run may have used.
+        test: ``[num_links, 2]`` other links.
         num_missed: Number of further test links that no method can find.
+        cardinality: How many counterparts an entity may have.
     """
-    judged = np.setdiff1d(np.arange(answer.num_source), known)
-    matched = judged[answer.probs.max(1).values.cpu().numpy()[judged] > 0]
-    pairs = np.stack([matched, answer.best_targets().cpu().numpy()[matched]], axis=1)
-    mapping = mapping_metrics(pairs, test, num_missed)
-    num_unmatched = float(len(judged) - len(matched))
+    pairs = answer.pairs().cpu().numpy()
+    mapping = mapping_metrics(unknown_pairs(pairs, known, cardinality), test, num_missed)
+    decided = np.union1d(pairs[:, 0], known[:, 0])
+    num_unmatched = float(answer.num_source - len(decided))
     return {"hit@1": mapping["recall"], **mapping, "num_unmatched": num_unmatched}
 
 
@@ -96,3 +120,60 @@ def paired_p(first: FloatArray, second: FloatArray) -> float:
     if np.array_equal(first, second):
         return 1.0
     return float(ttest_rel(first, second).pvalue)
+
+
+def conflict_share(targets: IntArray) -> float:
+    """Return the share of the predictions whose target is also predicted for another entity.
+
+    Args:
+        targets: ``[num_predictions]`` predicted target of each source entity; entities without
+            one (``NO_MATCH``) are ignored.
+    """
+    claimed = targets != NO_MATCH
+    return float(_conflicting(targets)[claimed].mean()) if claimed.any() else 0.0
+
+
+def _conflicting(targets: IntArray) -> npt.NDArray[np.bool_]:
+    """Return ``[num_predictions]`` whether another entity has the same target."""
+    _, index, counts = np.unique(targets, return_inverse=True, return_counts=True)
+    shared: npt.NDArray[np.bool_] = (counts[index] > 1) & (targets != NO_MATCH)
+    return shared
+
+
+NUM_BINS = 50
+"""Bins of equal width between 0 and 1."""
+
+
+def compatibility_metrics(
+    values: FloatArray, targets: IntArray, judged: IntArray, linked: IntArray
+) -> dict[str, Any]:
+    """Compute mean, histogram and conflicts of a mapping over the judged entities.
+
+    An entity without a match counts as 0 in the mean and in the histogram, and is ignored in the
+    conflicts. Conflicts are counted among linked entities only: the match of an entity without a
+    counterpart always conflicts with a true link, so otherwise no mapping that matches all entities
+    could come close to the oracle's 0.
+
+    Args:
+        values: ``[num_source]`` compatibility of each source entity's match.
+        targets: ``[num_source]`` that match, or ``NO_MATCH``.
+        judged: Source entities of the test links.
+        linked: Source entities of all links, including the test links.
+
+    Returns:
+        ``mean`` (NaN without judged entities), ``histogram`` (counts in ``NUM_BINS`` bins over
+        [0, 1]), ``conflicts`` (share of the judged matches whose target another linked entity
+        has; NaN without judged entities) and ``num_unmatched`` (judged entities without a match).
+    """
+    answered = judged[targets[judged] != NO_MATCH]
+    seen = np.zeros(len(judged))
+    seen[targets[judged] != NO_MATCH] = values[answered]
+    claims = np.full_like(targets, NO_MATCH)
+    claims[linked] = targets[linked]
+    conflicts = float(_conflicting(claims)[answered].mean()) if len(answered) else 0.0
+    return {
+        "mean": float(seen.mean()) if len(seen) else float("nan"),
+        "histogram": np.histogram(seen, bins=NUM_BINS, range=(0, 1))[0].tolist(),
+        "conflicts": conflicts if len(judged) else float("nan"),
+        "num_unmatched": len(judged) - len(answered),
+    }

@@ -36,14 +36,9 @@ class Ranks:
     in_all: FloatArray
 
 
-def ranked_links(test: IntArray, most: int | None = None) -> IntArray:
-    """Return the test links that are ranked: all of them, or a fixed random sample.
-
-    Args:
-        test: ``[num_links, 2]`` test links.
-        most: Size of the sample if it is less than ``MAX_RANKED``.
-    """
-    chosen = np.random.default_rng(0).permutation(len(test))[: min(most or MAX_RANKED, MAX_RANKED)]
+def ranked_links(test: IntArray) -> IntArray:
+    """Return the test links that are ranked, ``[n, 2]``: all, or a fixed random sample of many."""
+    chosen = np.random.default_rng(0).permutation(len(test))[:MAX_RANKED]
     return test[np.sort(chosen)]
 
 
@@ -61,10 +56,21 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     pooled = targets if pool is None else torch.from_numpy(pool.copy()).to(device)
     # The columns of the pool come first, so that they can be sliced without a copy.
     similarity, place = _pool_first(similarity, pooled)
-    num_pooled = len(pooled.unique())
-    counts = all_counts(similarity, sources, place[targets], num_pooled)
-    ranks = realistic_ranks(*counts).double().cpu().numpy()
-    return Ranks(in_pool=ranks[0], in_all=ranks[1])
+    right, num_pooled = place[targets], len(pooled.unique())
+    # Results are written into preallocated memory, which avoids heap fragmentation.
+    ranks = torch.empty(2, len(sources), dtype=torch.float64, device=device)
+    position = 0
+    for rows, scores in similarity.blocks(sources):
+        part = slice(position, position + len(rows))
+        position += len(rows)
+        # The score of the true target is read from the same block, so that ties are exact.
+        reference = scores.gather(1, right[part].unsqueeze(1))
+        for index, num_columns in enumerate((num_pooled, None)):
+            better, equal = rank_counts(scores, reference, num_columns)
+            # The mean of best and worst rank under ties; ``equal`` includes the reference.
+            ranks[index, part] = 1 + better + (equal - 1).clamp(min=0) / 2
+    in_pool, in_all = ranks.cpu().numpy()
+    return Ranks(in_pool=in_pool, in_all=in_all)
 
 
 def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tensor]:
@@ -81,34 +87,6 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order), device=order.device)
     return moved, place
-
-
-def all_counts(
-    similarity: Similarity, sources: Tensor, right: Tensor, num_pooled: int
-) -> tuple[Tensor, Tensor]:
-    """Count the targets with a better score than the right one, and those with an equal score.
-
-    Args:
-        similarity: Scores all pairs.
-        sources: ``[num_links]`` source ids.
-        right: ``[num_links]`` target ids.
-        num_pooled: Number of targets of the pool, which come first.
-
-    Returns:
-        Two ``[2, num_links]`` counts, in the pool and among all targets.
-    """
-    # Results are written into preallocated memory, which avoids heap fragmentation.
-    counts = torch.empty(2, 2, len(sources), dtype=torch.int64, device=sources.device)
-    position = 0
-    for rows, scores in similarity.blocks(sources):
-        part = slice(position, position + len(rows))
-        position += len(rows)
-        # The score of the true target is read from the same block, so that ties are exact.
-        reference = scores.gather(1, right[part].unsqueeze(1))
-        for place, num_columns in enumerate((num_pooled, None)):
-            found = rank_counts(scores, reference, num_columns)
-            counts[0, place, part], counts[1, place, part] = found
-    return counts[0], counts[1]
 
 
 def rank_counts(
@@ -134,11 +112,6 @@ def rank_counts(
         scores = scores[:, :num_columns]
         not_better, equal = (scores <= reference).sum(1), (scores == reference).sum(1)
     return num_columns - not_better, equal
-
-
-def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:
-    """Return the mean of best and worst rank under ties; ``num_equal`` includes the reference."""
-    return 1 + num_better + (num_equal - 1).clamp(min=0) / 2
 
 
 HIT_CUTS = (1, 5, 10)
@@ -194,16 +167,41 @@ def _with_missed(ranks: FloatArray, share: float, worst: int) -> dict[str, float
     return {name: (1 - share) * value + share * lost[name] for name, value in metrics.items()}
 
 
-def matched_ranks(targets: IntArray, links: IntArray) -> Ranks:
+def filtered(ranks: Ranks, links: IntArray) -> Ranks:
+    """Return the ranks of each link's target without the other targets of its source.
+
+    If an entity has several correct targets, only one of them can be first. Each target is
+    therefore ranked among the wrong ones, as in link prediction (Bordes et al., 2013).
+
+    Args:
+        ranks: Ranks of the links.
+        links: ``[num_links, 2]``; without sources that occur twice, no rank changes.
+    """
+    _, group, sizes = np.unique(links[:, 0], return_inverse=True, return_counts=True)
+    if not len(links) or sizes.max() == 1:
+        return ranks
+    order = np.argsort(group, kind="stable")
+    found = [values.copy() for values in (ranks.in_pool, ranks.in_all)]
+    for rows in np.split(order, np.cumsum(sizes)[:-1]):
+        for values, new in zip((ranks.in_pool, ranks.in_all), found, strict=True):
+            own = values[rows]
+            before = (own[:, None] > own).sum(1) + ((own[:, None] == own).sum(1) - 1) / 2
+            new[rows] = own - before
+    return Ranks(*found)
+
+
+def matched_ranks(pairs: IntArray, links: IntArray) -> Ranks:
     """Assign rank 1 to a link that is in the matching, and infinity to any other link.
 
     The matching was chosen among all targets, so both pools have the same ranks.
 
     Args:
-        targets: ``[num_source]`` target of each source entity, negative if it has none.
+        pairs: ``[num_pairs, 2]`` matched source and target entities.
         links: ``[num_links, 2]``.
     """
-    ranks = np.where(targets[links[:, 0]] == links[:, 1], 1.0, np.inf)
+    width = 1 + max(int(part[:, 1].max(initial=0)) for part in (pairs, links))
+    keys, wanted = (part[:, 0] * width + part[:, 1] for part in (pairs, links))
+    ranks = np.where(np.isin(wanted, keys), 1.0, np.inf)
     return Ranks(in_pool=ranks, in_all=ranks)
 
 
@@ -214,7 +212,6 @@ def matched_metrics(ranks: Ranks, missed_share: float = 0.0) -> dict[str, Any]:
         ranks: Ranks of the test links that can be found.
         missed_share: Share of all test links that no method can find.
     """
-    absent = dict.fromkeys([*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"])
-    found = float(np.mean(ranks.in_pool <= 1)) if len(ranks.in_pool) else float("nan")
-    found *= 1 - missed_share
+    absent = dict.fromkeys(ranking_metrics(ranks.in_pool))
+    found = ranking_metrics(ranks.in_pool)["hit@1"] * (1 - missed_share)
     return {**absent, "hit@1": found, "all_targets": {**absent, "hit@1": found}}

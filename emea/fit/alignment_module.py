@@ -260,7 +260,7 @@ class AlignmentModule(pl.LightningModule):
         if len(steps) > 1:
             streams = self._graph_memory.member_streams(len(steps)) if is_graph else ()
             step = MemberSteps(steps, streams)
-        return GraphedStep(step, self._graph_memory) if is_graph else step
+        return GraphedStep(step, optimizers, self._graph_memory) if is_graph else step
 
     def steps_per_epoch(self, num_links: int, member: int | None = None) -> int:
         """Return the steps of one epoch of a member; ``None`` means the first active one."""

@@ -13,10 +13,11 @@ from torch import Tensor
 
 from emea.errors import DataError
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.step_block import LabelDataModule
+from emea.fit.step_block import LabelDataModule, Labels
 from emea.fit.tensor_file import checkpoint_errors, copied, read_tensors, serialised
 from emea.fit.training_parts import TrainingParts
 from emea.matching.beliefs import Matching
+from emea.matching.many_matching import ManyMatching
 from emea.record.checked_files import BackgroundWriter, write_atomic
 from emea.record.run_folder import CHECKPOINT_FILE
 
@@ -64,7 +65,10 @@ def save_checkpoint(
         writer: Writes a copy of the state while the run continues; ``None``: write it now.
     """
     module = parts.module
-    tensors = labels_and_generators(parts.data) | prefixed("module.", module.state_dict())
+    tensors = {LINKS: parts.data.links, RANDOM_CPU: torch.get_rng_state()}
+    if torch.cuda.is_available():
+        tensors[RANDOM_CUDA] = torch.cuda.get_rng_state()
+    tensors |= _label_tensors(parts.data) | prefixed("module.", module.state_dict())
     plain: dict[str, Any] = {
         "num_steps_done": module.num_steps_done,
         "seed": torch.initial_seed(),
@@ -133,9 +137,11 @@ def load_progress(path: Path) -> Progress | None:
     return progress
 
 
-def save_matching(path: Path, matching: Matching, module: AlignmentModule | None) -> None:
+def save_matching(
+    path: Path, matching: Matching | ManyMatching, module: AlignmentModule | None
+) -> None:
     """Write a baseline's matching, and the weights of its encoder if it has one."""
-    tensors = {"pairs": matching.pairs(), "probs": matching.probs[matching.sources]}
+    tensors = {"pairs": matching.pairs(), "probs": matching.pair_probs()}
     if module is not None:
         tensors |= prefixed("module.", module.state_dict())
     write_atomic(path, serialised(copied(tensors), "{}"))
@@ -161,7 +167,7 @@ def load_checkpoint(path: Path, parts: TrainingParts) -> None:
     with checkpoint_errors(path):
         _restore_module(parts.module, tensors, plain, generators=True)
         parts.module.restore_losses(plain.get("losses", ()))
-        restore_labels(tensors, parts.data)
+        _restore_labels(tensors, parts.data)
         parts.em.load_state_dict({**plain["em"], **below(tensors, "em.")})
 
 
@@ -195,40 +201,30 @@ def _restore_module(
         raise DataError("the checkpoint belongs to another model or pair of graphs") from error
     module.num_steps_done = int(plain["num_steps_done"])
     if generators:
-        restore_generators(tensors)
+        torch.set_rng_state(tensors[RANDOM_CPU])
+        if RANDOM_CUDA in tensors and torch.cuda.is_available():
+            torch.cuda.set_rng_state(tensors[RANDOM_CUDA])
 
 
-def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
-    """Return the current labels and the states of the random generators."""
-    tensors = {LINKS: data.links, RANDOM_CPU: torch.get_rng_state()}
-    if data.weights is not None:
-        tensors[LINK_WEIGHTS] = data.weights
+def _label_tensors(data: LabelDataModule) -> dict[str, Tensor]:
+    """Return the weights of shared labels, or the labels of each member."""
+    if len(data.member_labels) == 1:
+        return {} if data.weights is None else {LINK_WEIGHTS: data.weights}
+    tensors = {}
     for member, (links, weights) in enumerate(data.member_labels):
         tensors[f"{MEMBER_LINKS}{member}"] = links
         if weights is not None:
             tensors[f"{MEMBER_WEIGHTS}{member}"] = weights
-    if torch.cuda.is_available():
-        tensors[RANDOM_CUDA] = torch.cuda.get_rng_state()
     return tensors
 
 
-def restore_labels(tensors: Mapping[str, Tensor], data: LabelDataModule) -> None:
-    """Restore saved labels."""
-    members = range(sum(name.startswith(MEMBER_LINKS) for name in tensors))
-    data.restore_members(
-        [
-            (tensors[f"{MEMBER_LINKS}{member}"], tensors.get(f"{MEMBER_WEIGHTS}{member}"))
-            for member in members
-        ]
-    )
-    data.restore(tensors[LINKS], tensors.get(LINK_WEIGHTS))
-
-
-def restore_generators(tensors: Mapping[str, Tensor]) -> None:
-    """Restore the states of the random generators."""
-    torch.set_rng_state(tensors[RANDOM_CPU])
-    if RANDOM_CUDA in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors[RANDOM_CUDA])
+def _restore_labels(tensors: Mapping[str, Tensor], data: LabelDataModule) -> None:
+    num_members = sum(name.startswith(MEMBER_LINKS) for name in tensors)
+    labels = [
+        Labels(tensors[f"{MEMBER_LINKS}{member}"], tensors.get(f"{MEMBER_WEIGHTS}{member}"))
+        for member in range(num_members)
+    ]
+    data.restore(labels or [Labels(tensors[LINKS], tensors.get(LINK_WEIGHTS))])
 
 
 def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -28,9 +28,6 @@ class EarlyStopping(pl.Callback):
         every: Epochs between two evaluations.
         patience: Evaluations in a row without a new best after which the turn ends.
         start: Epochs before the first evaluation, for models that learn slowly at first.
-
-    Raises:
-        ValueError: If there are no validation links.
     """
 
     def __init__(
@@ -41,11 +38,6 @@ class EarlyStopping(pl.Callback):
         patience: int = 2,
         start: int = 0,
     ) -> None:
-        if not len(validation):
-            raise ValueError(
-                "Early stopping needs validation links. Increase split.num_validation or set "
-                "model.early_stopping=null."
-            )
         self.validation = validation
         self.decoder = decoder
         self.every = every

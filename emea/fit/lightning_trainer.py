@@ -1,15 +1,13 @@
 """The Lightning Trainer of a fit: its device, and the settings under ``trainer``."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import logging
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import EntryPoints, entry_points
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.utilities import registry as lightning_registry
 from pytorch_lightning import Trainer
 from pytorch_lightning.accelerators import CUDAAccelerator
 from pytorch_lightning.loggers import Logger
@@ -44,42 +42,14 @@ class LightningSettings:
         # a block is a batch, so Lightning's default of 50 would skip most of a short fit
         options = {"log_every_n_steps": 1, **self.options}
         try:
-            with _entry_points_read_once():
-                return pl.Trainer(
-                    callbacks=list(callbacks),
-                    logger=list(self.loggers) or False,
-                    **given,
-                    **options,
-                )
+            return pl.Trainer(
+                callbacks=list(callbacks), logger=list(self.loggers) or False, **given, **options
+            )
         except (MisconfigurationException, TypeError, ValueError) as error:
             if not self.options:
                 raise
             names = ", ".join(f"trainer.{name}" for name in self.options)
             raise ConfigError(f"Lightning does not accept {names}: {error}") from error
-
-
-@contextmanager
-def _entry_points_read_once() -> Iterator[None]:
-    """Let Lightning use the entry points of installed packages that it found before.
-
-    Each Trainer looks for packages that add callbacks, and reads a file of every package, which
-    takes nine tenths of the time to create a Trainer.
-    """
-    registry: Any = lightning_registry
-    original = getattr(registry, "entry_points", None)
-    if original is None:  # in other versions of Lightning
-        yield
-        return
-    registry.entry_points = _known_entry_points
-    try:
-        yield
-    finally:
-        registry.entry_points = original
-
-
-@cache
-def _known_entry_points(group: str) -> EntryPoints:
-    return entry_points(group=group)
 
 
 class ResidentStrategy(SingleDeviceStrategy):
@@ -120,3 +90,15 @@ def placement(device: torch.device) -> dict[str, object]:
         return {"accelerator": "cpu"}
     strategy = ResidentStrategy(torch.device("cuda", 0))
     return {"accelerator": ResidentAccelerator(), "strategy": strategy}
+
+
+def quieten_lightning() -> None:
+    """Suppress Lightning's hints about settings that a run uses on purpose."""
+    for name in ("pytorch_lightning", "lightning", "lightning.pytorch"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for message in (
+        ".*does not have many workers.*",
+        ".*treespec, LeafSpec.*",
+        ".*GPU available.*",
+    ):
+        warnings.filterwarnings("ignore", message)

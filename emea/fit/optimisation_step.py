@@ -7,9 +7,6 @@ from torch import Tensor
 
 from emea.runtime.paused_collection import paused_collection
 
-WARM_UP_STEPS = 1
-"""Eager steps before a capture, which compile kernels and create optimiser state."""
-
 KEPT_SHARE = 0.125
 """Share of the device's memory that may stay reserved between fits."""
 
@@ -36,11 +33,6 @@ class OptimisationStep:
         torch.autograd.backward(loss)
         self.optimizer.step()
         return loss.detach()
-
-    @property
-    def optimizers(self) -> list[torch.optim.Optimizer]:
-        """The optimisers that the step uses."""
-        return [] if self.optimizer is None else [self.optimizer]
 
 
 class MemberSteps:
@@ -78,11 +70,6 @@ class MemberSteps:
             for stream in self.streams:
                 current.wait_stream(stream)
         return _joined(losses)
-
-    @property
-    def optimizers(self) -> list[torch.optim.Optimizer]:
-        """The optimisers that the steps use."""
-        return [optimizer for step in self.steps for optimizer in step.optimizers]
 
 
 def _joined(losses: Sequence[Tensor]) -> Tensor:
@@ -152,31 +139,35 @@ class GraphedStep:
     """Replays the same step as one CUDA graph, so that no kernel waits for Python.
 
     A full-batch step has some hundred small kernels. Launching them one by one takes longer than
-    running them. The first step runs eagerly and counts like all others.
+    running them. The first step runs eagerly, which compiles kernels and creates the state of the
+    optimiser. It counts like all others.
 
     Args:
-        step: The step of one encoder, or those of several members of an ensemble. Each has an
-            optimiser.
-        memory: The memory of earlier graphs, which the new one replaces; ``None`` means its own.
+        step: The step of one encoder, or those of several members of an ensemble.
+        optimizers: The optimiser of each encoder.
+        memory: The memory of earlier graphs, which the new one replaces.
     """
 
     def __init__(
-        self, step: OptimisationStep | MemberSteps, memory: GraphMemory | None = None
+        self,
+        step: OptimisationStep | MemberSteps,
+        optimizers: Sequence[torch.optim.Optimizer],
+        memory: GraphMemory,
     ) -> None:
-        for optimizer in step.optimizers:
+        for optimizer in optimizers:
             for group in optimizer.param_groups:
                 if "capturable" in group:
                     group["capturable"] = True
         self._step = step
-        self._memory = memory or GraphMemory()
-        self._num_eager = 0
+        self._memory = memory
+        self._is_first = True
         self._graph: torch.cuda.CUDAGraph | None = None
         self._loss = torch.zeros(())
 
     def __call__(self) -> Tensor:
         """Run one step and return its detached loss, or the losses of the members."""
-        if self._num_eager < WARM_UP_STEPS:
-            self._num_eager += 1
+        if self._is_first:
+            self._is_first = False
             return self._on_side_stream()
         if self._graph is None:
             self._graph, self._loss = self._memory.capture(self._step)

@@ -1,13 +1,13 @@
 """Blocks of optimisation steps, and the data module that provides them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from emea.data.arrays import IntArray
 
@@ -30,19 +30,6 @@ class StepBlock(NamedTuple):
     def total_steps(self) -> int:
         """Number of steps of all encoders together."""
         return self.num_steps * len(self.labels)
-
-
-class _Blocks(Dataset[StepBlock]):
-    def __init__(self, labels: tuple[Labels, ...], sizes: list[int], steps_per_epoch: int) -> None:
-        self.labels = labels
-        self.sizes = sizes
-        self.steps_per_epoch = steps_per_epoch
-
-    def __getitem__(self, index: int) -> StepBlock:
-        return StepBlock(self.labels, self.sizes[index], self.steps_per_epoch)
-
-    def __len__(self) -> int:
-        return len(self.sizes)
 
 
 def block_sizes(num_steps: int, block_size: int, stop_every: int | None = None) -> list[int]:
@@ -85,9 +72,18 @@ class LabelDataModule(pl.LightningDataModule):
         self.check_every = check_every
         self.num_steps = 0
         self.steps_per_epoch = 1
-        self.member_labels: list[Labels] = []
         self._active: tuple[int, ...] = (0,)
         self.relabel(links)
+
+    @property
+    def links(self) -> Tensor:
+        """``[num_links, 2]`` links of the first active member, in joint entity ids."""
+        return self.labels_of(self._active[0]).links
+
+    @property
+    def weights(self) -> Tensor | None:
+        """``[num_links]`` weight of each of these links; ``None`` means equal weights."""
+        return self.labels_of(self._active[0]).weights
 
     @property
     def labels(self) -> IntArray:
@@ -102,54 +98,42 @@ class LabelDataModule(pl.LightningDataModule):
             links: ``[num_links, 2]`` (source id, target id).
             weights: ``[num_links]`` weight of each link; ``None`` means equal weights.
         """
-        self.links = torch.from_numpy(links + np.array([0, self.num_source]))
-        self.weights = weights
+        self.relabel_members([(links, weights)])
 
     def relabel_members(self, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
         """Train each member of an ensemble on its own links from the next turn on.
 
         Args:
-            labels: Links and weights, as for ``relabel``, of each member.
+            labels: Links and weights, as for ``relabel``, of each member; one entry is shared by
+                all members.
         """
-        self.member_labels = []
-        for links, weights in labels:
-            self.relabel(links, weights)
-            self.member_labels.append(Labels(self.links, self.weights))
+        offset = np.array([0, self.num_source])
+        self.member_labels = [
+            Labels(torch.from_numpy(links + offset), weights) for links, weights in labels
+        ]
 
     def activate(self, members: Sequence[int]) -> None:
         """Choose the members of an ensemble whose links the next turn uses."""
         self._active = tuple(members)
-        if self.member_labels:
-            self.links, self.weights = self.member_labels[members[0]]
 
     def labels_of(self, member: int) -> Labels:
         """Return the links and weights of a member of an ensemble, which may be shared."""
-        if self.member_labels:
-            return self.member_labels[member]
-        return Labels(self.links, self.weights)
+        return self.member_labels[member if len(self.member_labels) > 1 else 0]
 
-    def restore(self, links: Tensor, weights: Tensor | None) -> None:
-        """Restore links and weights that were read from a file.
-
-        Args:
-            links: ``[num_links, 2]`` links in the joint id space.
-            weights: ``[num_links]`` weight of each link, or ``None``.
+    def restore(self, labels: Sequence[Labels]) -> None:
+        """Restore the labels of each member, or those of all members, that were read from a file.
 
         Raises:
             ValueError: If the links are not between these graphs.
         """
-        if links.dtype != torch.int64 or links.shape != (len(links), 2) or not self._holds(links):
-            raise ValueError("its links are not between these graphs")
-        if weights is not None and weights.shape != links.shape[:1]:
-            raise ValueError("not every link has a weight")
-        self.links, self.weights = links, weights
-
-    def restore_members(self, labels: Sequence[tuple[Tensor, Tensor | None]]) -> None:
-        """Restore each member's links and weights, as in ``restore``; none if they are shared."""
-        self.member_labels = []
         for links, weights in labels:
-            self.restore(links, weights)
-            self.member_labels.append(Labels(self.links, self.weights))
+            if links.dtype != torch.int64 or links.shape != (len(links), 2):
+                raise ValueError("its links are not pairs of entities")
+            if not self._holds(links):
+                raise ValueError("its links are not between these graphs")
+            if weights is not None and weights.shape != links.shape[:1]:
+                raise ValueError("not every link has a weight")
+        self.member_labels = list(labels)
 
     def _holds(self, links: Tensor) -> bool:
         """Return whether source and target ids are within the ranges of these graphs."""
@@ -175,8 +159,6 @@ class LabelDataModule(pl.LightningDataModule):
         """Return the blocks of the next turn."""
         stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
         sizes = block_sizes(self.num_steps, self.block_size, stop_every)
-        labels = [Labels(self.links, self.weights)]
-        if len(self._active) > 1:
-            labels = [self.labels_of(member) for member in self._active]
-        blocks = _Blocks(tuple(labels), sizes, self.steps_per_epoch)
+        labels = tuple(map(self.labels_of, self._active))
+        blocks: Any = [StepBlock(labels, size, self.steps_per_epoch) for size in sizes]
         return DataLoader(blocks, batch_size=None)

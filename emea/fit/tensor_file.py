@@ -13,7 +13,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from emea.errors import DataError
-from emea.record.checked_files import json_object
+from emea.record.checked_files import json_object, opened
 
 CONTENT_ERRORS = (
     ArithmeticError,
@@ -100,7 +100,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         DataError: If the file is damaged, or belongs to another program.
     """
-    with checkpoint_errors(path), safe_open(path, framework="pt") as file:
+    with checkpoint_errors(path), opened(path), safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         metadata = file.metadata() or {}
         # files of earlier versions have no checksum

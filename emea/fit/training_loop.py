@@ -19,7 +19,6 @@ from emea.fit.checkpoint import (
     load_weights,
     save_checkpoint,
 )
-from emea.fit.fitting import fit
 from emea.fit.stages import Stage, fits
 from emea.fit.tensor_file import checkpoint_errors
 from emea.fit.training_parts import TrainingParts
@@ -108,7 +107,7 @@ class TrainingLoop:
         elif stage.is_last:
             parts.activate(stage.members)
             if self.initial_from:
-                load_weights(Path(self.initial_from), parts)
+                load_weights(Path(self.initial_from).resolve(), parts)
             parts.module.to(self.device)
             parts.em.between_fits(parts.module, parts.data)
         if not stage.is_last or parts.em.iteration > num_reports:
@@ -156,7 +155,7 @@ def fit_stage(
         for member in stage.members:
             parts.restart(member)
     own = [parts.training, parts.em]
-    fit(parts, stage.num_epochs, device, [*own, *callbacks], stage.num_turns)
+    parts.fit(stage.num_epochs, device, [*own, *callbacks], stage.num_turns)
 
 
 def _expected_steps(stage: Stage, parts: TrainingParts) -> int:

@@ -1,17 +1,20 @@
 """The objects that all fits of a run share."""
 
+import signal
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from torch import nn
 
 from emea.encoders.objective import Objective
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.early_stopping import EarlyStopping
-from emea.fit.lightning_trainer import LightningSettings
+from emea.fit.lightning_trainer import LightningSettings, placement
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule
 
@@ -71,3 +74,49 @@ class TrainingParts:
     def restart(self, member: int = 0) -> None:
         """Let the next fit of an encoder start from new weights."""
         self.module.renew_member(member, *self.make_models[member]())
+
+    def fit(
+        self,
+        num_epochs: int,
+        device: torch.device,
+        callbacks: Sequence[pl.Callback],
+        num_turns: int = 0,
+    ) -> None:
+        """Train on the data module's current links, and then for additional turns.
+
+        At the end of a turn, a callback chooses the links and the length of the next one. A second
+        ``fit`` of a Lightning Trainer would train nothing, so each fit has its own Trainer.
+
+        Args:
+            num_epochs: Number of epochs of the first turn.
+            device: The device to compute on.
+            callbacks: The callbacks of the run, which run after early stopping and before those of
+                the config.
+            num_turns: Number of turns after the first.
+        """
+        module, data, added = self.module, self.data, self.lightning
+        data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
+        # only callbacks or loggers of the config read what Lightning logs
+        module.logs_losses = bool(added.callbacks or added.loggers)
+        # early stopping restores the best weights before labels are mined
+        stopping = [self.stopping] if self.stopping else []
+        trainer = added.trainer(
+            [*stopping, *callbacks, *added.callbacks],
+            **placement(device),
+            devices=1,
+            max_epochs=1 + num_turns,
+            reload_dataloaders_every_n_epochs=1,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        on_interrupt = signal.getsignal(signal.SIGINT)
+        try:
+            trainer.fit(module, datamodule=data)
+        except SystemExit:
+            # Lightning handles Ctrl-C with its own exit, which would look like a failure
+            if trainer.interrupted:
+                if threading.current_thread() is threading.main_thread():
+                    signal.signal(signal.SIGINT, on_interrupt)  # Lightning disabled the handler
+                raise KeyboardInterrupt from None
+            raise

@@ -18,6 +18,7 @@ from emea.rules.directed_triples import DirectedTriples
 from emea.rules.pair_evidence import EvidenceModel
 
 from ..baselines.random_pairs import overlapping_pair
+from ..matching.random_tables import pairs_of
 
 Beliefs = dict[tuple[int, int], float]
 
@@ -80,11 +81,8 @@ def aligned(
 
 def as_dict(settled: TwoWayBeliefs) -> Beliefs:
     """Belief of each pair of the table."""
-    table = settled.table
-    return {
-        (row, int(table.targets[row, slot])): float(settled.belief[row, slot].exp())
-        for row, slot in table.filled.nonzero().tolist()
-    }
+    places = pairs_of(settled.table)
+    return {pair: float(settled.belief[place].exp()) for pair, place in places.items()}
 
 
 ALL_OFF: dict[str, Any] = {

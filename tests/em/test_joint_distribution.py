@@ -1,7 +1,6 @@
 """Eq. 4-7 against a joint distribution written out in full."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,19 +33,6 @@ def test_conditional_is_that_of_the_whole_joint(seed: int) -> None:
         probs = conditional(rule(certain(y, 3)), weights).numpy()
         for e in range(model.num_source):
             np.testing.assert_allclose(np.log(probs[e]), model.log_conditional(e, y), atol=1e-12)
-
-
-def test_constant_weight_cancels() -> None:
-    model = random_model(0)
-    moved = replace(model, offset=model.offset + 3.0)
-    np.testing.assert_allclose(
-        moved.log_conditional(1, (0, 1, 2, 0)), model.log_conditional(1, (0, 1, 2, 0)), atol=1e-12
-    )
-    # as a rule whose value no candidate changes, whatever its weight
-    values = torch.rand(5, 4, 2, dtype=torch.float64)
-    constant = torch.cat([values, torch.ones(5, 4, 1, dtype=torch.float64)], dim=2)
-    with_constant = conditional(constant, torch.tensor([1.0, 2.0, 9.0]))
-    torch.testing.assert_close(with_constant, conditional(values, torch.tensor([1.0, 2.0])))
 
 
 SOURCE = KnowledgeGraph(

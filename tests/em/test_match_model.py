@@ -50,6 +50,12 @@ def random_links(seed: int, num_links: int = 6) -> torch.Tensor:
     return torch.from_numpy(np.stack(sides, axis=1))
 
 
+def all_free() -> tuple[torch.Tensor, torch.Tensor]:
+    """Every entity counts as unlabelled."""
+    source, target = (torch.ones(size, dtype=torch.bool) for size in (NUM_SOURCE, NUM_TARGET))
+    return source, target
+
+
 def options(
     features: PairFeatures, side: int, entity: int, names: list[str]
 ) -> tuple[list[int], Array]:
@@ -111,21 +117,6 @@ def test_beliefs_equal_a_loop(names: tuple[str, ...], unmatched: bool, both: boo
     assert not torch.cat([from_source, from_target, belief]).isnan().any()
 
 
-@pytest.mark.parametrize("unmatched", [True, False])
-def test_candidates_and_none_of_them_make_up_all(unmatched: bool) -> None:
-    features = random_features(0, fill=0.9)
-    from_source, from_target, _ = MatchModel(TwoWaySettings(unmatched=unmatched)).beliefs(features)
-    filled = features.table.filled
-    of_source = (from_source.exp() * filled).sum(1)[filled.any(1)]
-    of_target = features.table.sum_by_target(from_target.exp())
-    of_target = of_target[features.table.sum_by_target(filled.double()) > 0]
-    for mass in (of_source, of_target):
-        if unmatched:
-            assert (mass < 1).all()
-        else:
-            torch.testing.assert_close(mass, torch.ones_like(mass))
-
-
 def test_single_precision_bears_extreme_logits() -> None:
     features = random_features(1)
     extreme = PairFeatures(
@@ -149,7 +140,7 @@ def test_fit_equals_a_general_optimiser(
     model = MatchModel(
         TwoWaySettings(features=names, unmatched=unmatched, both_directions=both, ridge=0.05)
     )
-    model.fit(features, model.examples(features.table, links))
+    model.fit(features, model.examples(features.table, links), all_free())
     bounds = [(None if name == UNMATCHED else 0.0, None) for name in model.names]
     arguments = (model, features, links)
     best = minimize(loss, np.ones(len(bounds)), arguments, method="L-BFGS-B", bounds=bounds)
@@ -165,7 +156,7 @@ def test_the_weight_of_no_match_may_have_any_sign() -> None:
     signs = []
     for links in (there, torch.tensor(absent)[::4]):
         model = MatchModel(TwoWaySettings(ridge=1e-4))
-        model.fit(features, model.examples(features.table, links))
+        model.fit(features, model.examples(features.table, links), all_free())
         signs.append(float(model.weights[-1]) > 0)
     assert signs == [False, True]
 
@@ -176,18 +167,13 @@ def test_without_links_it_is_the_prior(kind: type[MatchModel], unmatched: bool) 
     model = kind(TwoWaySettings(unmatched=unmatched))
     prior = model.prior.tolist()
     assert model.weights.tolist() == prior
-    model.weights = model.weights + 1
-    features = random_features(0)
-    model.fit(features, model.examples(features.table, NO_LINKS))
-    assert model.weights.tolist() == prior
-
-
-def test_links_to_no_candidate_say_nothing_without_room_for_them() -> None:
     features = random_features(2)
     absent = [pair for pair in product(range(8), range(9)) if pair not in pairs_of(features.table)]
-    model = MatchModel(TwoWaySettings(unmatched=False))
-    model.fit(features, model.examples(features.table, torch.tensor(absent)))
-    assert model.weights.tolist() == [PRIORS[name] for name in model.names]
+    # links to no candidate say nothing without room for them
+    for links in (NO_LINKS, torch.tensor(absent))[: 1 if unmatched or kind is OneToOneModel else 2]:
+        model.weights = model.weights + 1
+        model.fit(features, model.examples(features.table, links), all_free())
+        assert model.weights.tolist() == prior
 
 
 @pytest.mark.parametrize("names", [(), ("similarity", "colour")])

@@ -11,17 +11,7 @@ from emea.em.members import mean_ranking, member_weights
 from emea.em.normaliser import DEFAULT_SHARPNESS
 from emea.matching.pair_table import PairRanking
 
-from ..matching.random_tables import pairs_of, random_table
-
-
-class RandomSimilarity:
-    """Scores pairs by a fixed matrix."""
-
-    def __init__(self, rng: np.random.Generator, num_source: int, num_target: int) -> None:
-        self.matrix = torch.from_numpy(rng.random((num_source, num_target))).float()
-
-    def of_pairs(self, sources: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        return self.matrix[sources, targets]
+from ..matching.random_tables import from_scores, pairs_of, random_table
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -37,14 +27,14 @@ def test_equals_the_mean_by_dictionaries(seed: int, num_rankings: int) -> None:
         for pair, place in pairs_of(table).items():
             if scores[place] > -torch.inf:
                 total[pair] = total.get(pair, 0.0) + float(scores[place].exp()) / num_rankings
-    similarity = RandomSimilarity(rng, 8, 9)
-    mean = mean_ranking(rankings, similarity)  # type: ignore[arg-type]
+    matrix = torch.from_numpy(rng.random((8, 9))).float()
+    mean = mean_ranking(rankings, from_scores(matrix))
     found = {pair: mean.scores[place] for pair, place in pairs_of(mean.table).items()}
     assert found.keys() == total.keys()
     for pair, belief in total.items():
         assert float(found[pair].exp()) == pytest.approx(belief)
         place = pairs_of(mean.table)[pair]
-        assert mean.table.scores[place] == similarity.matrix[pair]
+        assert mean.table.scores[place] == matrix[pair]
     assert bool((mean.scores[~mean.table.filled] == -torch.inf).all())
 
 
@@ -91,15 +81,6 @@ def test_weights_maximise_the_likelihood_of_links() -> None:
     found = member_weights(members, NUM_SOURCE, torch.tensor(links), RIDGE)
     assert found.numpy() == pytest.approx(slow_weights(members, links), abs=2e-3)
     assert found[0] > found[2] > found[1]
-
-
-def test_a_useless_member_gets_no_weight() -> None:
-    torch.manual_seed(1)
-    good, useless = members_with_noise(0.3)[0], normalize(torch.randn(NUM_SOURCE + NUM_TARGET, 8))
-    links = torch.tensor([(i, i) for i in range(NUM_SOURCE)])
-    found = member_weights([good, useless], NUM_SOURCE, links)
-    assert found[0] > 0.9
-    assert float(found.sum()) == pytest.approx(1)
 
 
 def test_without_links_all_members_count_equally() -> None:

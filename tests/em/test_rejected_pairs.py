@@ -3,15 +3,20 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 import torch
 from omegaconf import DictConfig
 
+from emea.data.protocol import Visible
 from emea.data.sources.synthetic import synthetic_pair
+from emea.em.joint import JointStep, RejectedPairs
+from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import ScoredPairs
+from emea.matching.similarity import Cosine, Similarity
 from emea.record.pair_file import load_pair, read_pair, write_pair
 from emea.run.job import run_job
 
@@ -42,6 +47,35 @@ def test_rejected_answers_do_not_come_back(em: str, tiny_config: Configs, tmp_pa
         held = zip(rows.tolist(), beliefs.targets[rows, slots].tolist(), strict=True)
         assert not pairs & set(held)
     assert (second.beliefs.probs.max(1).values > 0).float().mean() > 0.5
+
+
+class FixedStep(JointStep):
+    """Labels each source entity with the target of the same number."""
+
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        labels = np.stack([np.arange(4), np.arange(4)], axis=1)
+        weights = torch.arange(4.0) if self.uses_search else None
+        return JointReport(neural.beliefs, labels, {}, torch.zeros(4), label_weights=weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rejected_pairs_are_no_labels(weighted: bool) -> None:
+    step = FixedStep()
+    step.uses_search = weighted
+    probs = torch.full((4, 1), 0.5)
+    beliefs = Beliefs(torch.arange(4).unsqueeze(1), probs)
+    neural = NeuralBeliefs(torch.eye(4), beliefs, beliefs, None)
+    similarity = Cosine()(torch.eye(4), torch.eye(4))
+    rejected = RejectedPairs(step, np.array([[2, 2], [0, 1]]))
+    joint = rejected(similarity, cast(Visible, None), neural)
+    assert joint.labels.tolist() == [[0, 0], [1, 1], [3, 3]]
+    assert joint.beliefs.probs[:, 0].tolist() == [0.5, 0.5, 0.0, 0.5]
+    if weighted:
+        assert joint.label_weights is not None and joint.label_weights.tolist() == [0, 1, 3]
+    else:
+        assert joint.label_weights is None
 
 
 def test_rejected_pairs_follow_the_ids_and_change_the_checksum(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from emea.config.composition import composed
-from emea.config.settings.conditions import two_way_is_off
 from emea.data.protocol import Visible
 from emea.em.normaliser import MinMaxNormaliser, Normaliser, SoftmaxNormaliser
 from emea.em.reports import JointReport, NeuralBeliefs
@@ -21,6 +19,7 @@ from emea.matching.similarity import Similarity
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 
+from ..matching.random_tables import pairs_of
 from ..usual import usual
 from .aligned_pairs import ALL_OFF, Aligned, aligned
 
@@ -48,18 +47,6 @@ def step(problem: Aligned, **options: Any) -> TwoWayStep:
 def reported(problem: Aligned, pool: np.ndarray | None = None, **options: Any) -> JointReport:
     seen = replace(visible(problem), label_pool=pool)
     return step(problem, **options)(problem.similarity, seen)
-
-
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
-def test_it_is_off_only_once_every_part_is(part: dict[str, Any]) -> None:
-    config = composed(["em=dual"])
-    assert not two_way_is_off(config)
-    usual_parts = dict(config.em.two_way)
-    config.em.two_way = {**usual_parts, **ALL_OFF}
-    assert two_way_is_off(config)
-    (name,) = part
-    config.em.two_way[name] = usual_parts[name]
-    assert not two_way_is_off(config)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
@@ -97,10 +84,8 @@ def test_labels_are_mutual_pairs_with_their_belief() -> None:
     report = reported(problem)
     ranking, weights = report.ranking, report.label_weights
     assert ranking is not None and weights is not None
-    belief = {
-        (row, int(ranking.table.targets[row, slot])): float(ranking.scores[row, slot].exp())
-        for row, slot in ranking.table.filled.nonzero().tolist()
-    }
+    places = pairs_of(ranking.table)
+    belief = {pair: float(ranking.scores[place].exp()) for pair, place in places.items()}
     assert 0 < len(report.labels) == len(weights)
     for (source, target), weight in zip(report.labels.tolist(), weights.tolist(), strict=True):
         assert weight == pytest.approx(belief[source, target])
@@ -130,13 +115,11 @@ def test_beliefs_are_sorted_by_what_ranks_them() -> None:
     report = reported(aligned(2))
     ranking = report.ranking
     assert ranking is not None
-    place = {
-        (row, int(ranking.table.targets[row, slot])): float(ranking.scores[row, slot])
-        for row, slot in ranking.table.filled.nonzero().tolist()
-    }
+    places = pairs_of(ranking.table)
     possible = report.beliefs.probs > 0
     for row, slots in enumerate(possible):
-        scores = [place[row, t] for t in report.beliefs.targets[row][slots].tolist()]
+        targets = report.beliefs.targets[row][slots].tolist()
+        scores = [float(ranking.scores[places[row, target]]) for target in targets]
         assert scores == sorted(scores, reverse=True)
     assert (report.beliefs.probs.sum(1) <= 1 + 1e-6).all()
     assert possible.sum(1).min() > 0
@@ -191,40 +174,34 @@ def assert_same(one: JointReport, other: JointReport) -> None:
     assert one.labels.tolist() == other.labels.tolist()
 
 
+@pytest.mark.parametrize(
+    ("normaliser", "given", "num_searches"),
+    [
+        (SoftmaxNormaliser(), {}, 1),
+        (SoftmaxNormaliser(default_sharpness=7.0), {}, 2),
+        (SoftmaxNormaliser(), {"num_fitted": 2}, 2),
+        (SoftmaxNormaliser(), {"k": 3}, 2),
+        (MinMaxNormaliser(), {}, 2),
+    ],
+    ids=["the same", "another prior", "other links", "fewer candidates", "no softmax"],
+)
 @pytest.mark.parametrize("has_links", [True, False])
-def test_a_search_that_was_done_is_not_done_again(
-    has_links: bool, monkeypatch: pytest.MonkeyPatch
+def test_only_a_search_that_differs_is_done_again(
+    normaliser: Normaliser,
+    given: dict[str, int],
+    num_searches: int,
+    has_links: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = aligned(1)
     if not has_links:
         problem = replace(problem, links=problem.links[:0])
-    own = reported(problem)
-    similarity, neural = problem.similarity, searched(problem, SoftmaxNormaliser())
-    searches = counted(monkeypatch)
-    shared = step(problem)(similarity, visible(problem), neural)
-    assert len(searches) == 1  # the one from the target side
-    assert searches[0].source is similarity.target
-    assert_same(shared, own)
-
-
-@pytest.mark.parametrize(
-    ("normaliser", "given"),
-    [
-        (SoftmaxNormaliser(default_sharpness=7.0), {}),
-        (SoftmaxNormaliser(), {"num_fitted": 2}),
-        (SoftmaxNormaliser(), {"k": 3}),
-        (MinMaxNormaliser(), {}),
-    ],
-    ids=["another prior", "other links", "fewer candidates", "no softmax"],
-)
-def test_a_search_that_differs_is_not_used(
-    normaliser: Normaliser, given: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    problem = aligned(1)
+        num_searches = 1 if "num_fitted" in given else num_searches
     similarity, neural = problem.similarity, searched(problem, normaliser, **given)
     searches = counted(monkeypatch)
     report = step(problem)(similarity, visible(problem), neural)
-    assert len(searches) == 2
+    assert len(searches) == num_searches
+    assert searches[-1].source is similarity.target
     assert_same(report, reported(problem))
 
 
@@ -238,13 +215,6 @@ def overconfident(seed: int = 0, size: int = 4000) -> tuple[Beliefs, torch.Tenso
     links = np.stack([np.arange(size), np.arange(size) + np.where(right, 0, 1)], axis=1)
     beliefs = Beliefs(torch.from_numpy(targets), torch.from_numpy(probs))
     return beliefs, torch.from_numpy(links)
-
-
-def test_the_scale_is_found() -> None:
-    beliefs, links = overconfident()
-    best = calibrated(beliefs, links, ridge=1e-6).probs[:, 0].numpy()
-    expected = expit(logit(beliefs.probs[:, 0].numpy()) / 2)
-    assert np.abs(best - expected).max() < 0.05
 
 
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
@@ -274,14 +244,7 @@ def test_the_order_stays_and_rows_are_probabilities() -> None:
         assert (changed.probs.sum(1) <= 1 + 1e-6).all() and (changed.probs >= 0).all()
         first, second = changed.probs[:, 0], changed.probs[:, 1]
         assert (first >= second).all()
-
-
-def test_calibration_keeps_empty_slots() -> None:
-    beliefs = Beliefs(torch.tensor([[3, 0], [4, 5]]), torch.tensor([[0.9, 0.0], [0.0, 0.0]]))
-    changed = calibrated(beliefs, torch.tensor([[0, 3]]))
-    assert changed.probs[0, 1] == 0 and (changed.probs[1] == 0).all()
-
-
-def test_without_links_nothing_is_calibrated() -> None:
-    beliefs, links = overconfident(3, size=5)
     assert calibrated(beliefs, links[:0]) is beliefs
+    gaps = Beliefs(torch.tensor([[3, 0], [4, 5]]), torch.tensor([[0.9, 0.0], [0.0, 0.0]]))
+    changed = calibrated(gaps, torch.tensor([[0, 3]]))
+    assert changed.probs[0, 1] == 0 and (changed.probs[1] == 0).all()

@@ -3,7 +3,6 @@
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ from emea.encoders.light_ea import LabelPropagation, LightEA, whitened
 from emea.encoders.rrea import RREA
 from emea.errors import ConfigError
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.fitting import fit, quieten_lightning
-from emea.fit.lightning_trainer import LightningSettings
+from emea.fit.lightning_trainer import quieten_lightning
 from emea.fit.step_block import LabelDataModule
 
+from ..fit.small_fits import fit_members
 from ..usual import usual
 
 Vector = np.ndarray
@@ -292,15 +291,13 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
     twin = usual(LightEA, join_graphs(make_pair()), dim=4, output_dim=6)
     twin.load_state_dict(encoder.state_dict())
     data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)
-    lightning = LightningSettings()
-    parts: Any = SimpleNamespace(module=module, data=data, stopping=None, lightning=lightning)
     twin.propagate(data.links)  # torch warns once of its sparse format, which is not the point
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quieten_lightning()
         for links in (np.array([[0, 0], [1, 1]]), np.array([[2, 3]])):
             data.relabel(links)
-            fit(parts, 1, torch.device("cpu"), [])
+            fit_members(module, data, (0,), 1)
             twin.propagate(data.links)
             assert twin().any()
             assert torch.equal(torch.cat(module.embeddings()), twin())

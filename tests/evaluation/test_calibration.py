@@ -1,7 +1,6 @@
 """Bins and their error against loops."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from emea.evaluation.calibration import (
     answer_calibration,
     expected_calibration_error,
     reliability_bins,
+    source_evaluation,
 )
 from emea.matching.beliefs import Beliefs
 
@@ -54,6 +54,11 @@ def test_equals_a_loop(rows: list[tuple[float, bool]], num_bins: int) -> None:
         assert math.isnan(expected_calibration_error(bins))
 
 
+def test_an_edge_belongs_to_the_upper_bin() -> None:
+    bins = reliability_bins(np.array([0.3, 0.7, 1.0]), np.array([True, False, True]))
+    assert [row["min_prob"] for row in bins] == [0.3, 0.7, 0.9]
+
+
 def test_an_answer_is_judged_on_its_test_links() -> None:
     targets = torch.tensor([[5], [6], [7], [8]])
     answer = Beliefs(targets, torch.tensor([[0.75], [0.0], [0.25], [1.0]]))
@@ -86,45 +91,52 @@ def judged_answer(rows: Judged) -> JudgedAnswer:
     return JudgedAnswer(Beliefs((ids + 100 * wrong).unsqueeze(1), probs), links)
 
 
-def slow_precisions(rows: Judged) -> dict[int, Fraction]:
-    """Precision from each probability on, by a loop."""
+def slow_curve(rows: list[tuple[float, bool]], num_links: int) -> dict[float, tuple[float, float]]:
+    """Precision and recall from each probability on, by a loop."""
     found = {}
-    for threshold in {eighths for eighths, _ in rows if eighths}:
-        taken = [right for eighths, right in rows if eighths >= threshold]
-        found[threshold] = Fraction(sum(taken), len(taken))
+    for threshold in {prob for prob, _ in rows if prob}:
+        taken = [right for prob, right in rows if prob >= threshold]
+        found[threshold] = sum(taken) / len(taken), sum(taken) / num_links
     return found
 
 
-@given(JUDGED, st.integers(0, 20))
-def test_the_lowest_threshold_that_reaches_it(rows: Judged, twentieths: int) -> None:
-    precisions, target = slow_precisions(rows), Fraction(twentieths, 20)
-    enough = [threshold for threshold in precisions if precisions[threshold] >= target]
-    found = judged_answer(rows).reaching(twentieths / 20)
-    assert (found is None) is (not enough)
-    if found is not None:
-        assert found.threshold == min(enough) / 8
-        assert found.precision == pytest.approx(float(precisions[min(enough)]))
-        assert found.num_accepted == sum(eighths >= min(enough) for eighths, _ in rows)
-        assert found.num_links == len(rows)
+@pytest.mark.parametrize("seed", range(3))
+def test_sources_with_and_without_a_counterpart_equal_loops(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    num, num_missed = 60, 3
+    sources = rng.permutation(80)[:num]
+    test = np.stack([sources[:40], rng.permutation(50)[:40]], axis=1)
+    targets = torch.from_numpy(rng.integers(0, 50, (80, 2)))
+    hits = rng.random(40) < 0.6
+    targets[test[hits, 0], 0] = torch.from_numpy(test[hits, 1])
+    probs = torch.from_numpy(np.round(rng.random((80, 1)), 1)) * torch.tensor([[1.0, 0.5]])
+    beliefs = Beliefs(targets, probs)
+    best = beliefs.best_slots().unsqueeze(1)
+    answer = Beliefs(targets.gather(1, best), probs.gather(1, best))
+    found = source_evaluation(answer, beliefs, test, sources[40:], num_missed)
 
-
-@given(JUDGED)
-def test_the_best_there_is(rows: Judged) -> None:
-    precisions = slow_precisions(rows)
-    found = judged_answer(rows).most_precise()
-    assert (found is None) is (not precisions)
-    if found is not None:
-        best = max(precisions.values())
-        assert found.precision == pytest.approx(float(best))
-        assert found.threshold == min(at for at in precisions if precisions[at] == best) / 8
-
-
-def test_precision_can_rise_and_fall_again() -> None:
-    rows = [(8, False), (7, True), (6, True), (5, True), (4, False), (3, False)]
-    found = judged_answer(rows).reaching(0.75)
-    assert found is not None
-    assert (found.threshold, found.num_accepted, found.num_right) == (5 / 8, 4, 3)
-    assert judged_answer(rows).reaching(0.8) is None
+    gold = dict(test.tolist())
+    rows = [
+        (float(answer.probs[one, 0]), gold.get(one) == int(answer.targets[one, 0]))
+        for one in sources.tolist()
+    ]
+    rows = [(prob, right and prob > 0) for prob, right in rows]
+    expected = slow_curve(rows, 43)
+    for point in found["curve"]:
+        assert (point["precision"], point["recall"]) == pytest.approx(expected[point["threshold"]])
+    assert len(found["curve"]) == len(expected)
+    assert (found["precision"], found["recall"]) == pytest.approx(expected[min(expected)])
+    for wanted, recall in found["recall_at_precision"].items():
+        reached = [r for p, r in expected.values() if p >= float(wanted)]
+        assert recall == pytest.approx(max(reached, default=0))
+    pairs = [(a, b) for a, _ in rows[:40] for b, _ in rows[40:]]
+    area = np.mean([(a > b) + (a == b) / 2 for a, b in pairs])
+    detected = found["detection"]
+    assert detected["auc"] == pytest.approx(area)
+    chosen = [number < 40 for number, (prob, _) in enumerate(rows) if prob >= 0.5]
+    assert detected["precision"] == pytest.approx(np.mean(chosen))
+    assert detected["recall"] == pytest.approx(sum(chosen) / 40)
+    assert (found["num_entities"], found["num_without_counterpart"]) == (60, 20)
 
 
 @pytest.mark.parametrize(("num_right", "num_accepted"), [(9, 10), (95, 100), (20, 20), (1, 7)])
@@ -140,3 +152,14 @@ def test_where_nothing_is_accepted_there_is_no_precision() -> None:
     assert np.isnan([nothing.precision, nothing.precision_low]).all()
     assert nothing.recall == wrong.precision == wrong.precision_low == 0
     assert np.isnan(Acceptance(0.5, 0, 0, 0).recall)
+
+
+def test_an_entity_with_several_matches_is_judged_by_each() -> None:
+    targets = torch.tensor([[1, 2, 3], [4, 0, 0], [5, 6, 0]])
+    probs = torch.tensor([[0.9, 0.8, 0.7], [0.6, 0.0, 0.0], [1.0, 0.5, 0.0]])
+    links, given_links = np.array([[0, 1], [0, 3], [1, 9], [2, 6], [2, 7]]), np.array([[2, 5]])
+    judged = JudgedAnswer(Beliefs(targets, probs), links, given=given_links)
+    rows = zip(judged.probs.round(3).tolist(), judged.right.tolist(), strict=True)
+    assert sorted(rows) == [(0.5, True), (0.6, False), (0.7, True), (0.8, False), (0.9, True)]
+    assert (judged.at(0).precision, judged.at(0).recall) == (3 / 5, 3 / 5)
+    assert (judged.at(0.65).precision, judged.at(0.65).recall) == (2 / 3, 2 / 5)

@@ -72,29 +72,17 @@ def assert_as_sorted(scores: np.ndarray, seed: int, reverse: bool, pooled: bool)
         assert fused.in_pool[index] == rank(keys, target, among)
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("num_pairs", [4, 2**20])
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
-def test_equals_the_full_order(seed: int, reverse: bool, pooled: bool) -> None:
+def test_equals_the_full_order(
+    num_pairs: int, ties: bool, seed: int, reverse: bool, pooled: bool
+) -> None:
     rng = np.random.default_rng(seed)
-    scores = rng.permutation(NUM_SOURCE * NUM_TARGET).reshape(NUM_SOURCE, NUM_TARGET)
-    assert_as_sorted(scores, seed, reverse, pooled)
-
-
-@given(st.integers(0, 2**32), st.booleans(), st.booleans())
-def test_equals_the_full_order_where_the_neural_model_ties(
-    seed: int, reverse: bool, pooled: bool
-) -> None:
-    scores = np.random.default_rng(seed).integers(0, 3, (NUM_SOURCE, NUM_TARGET))
-    assert_as_sorted(scores, seed, reverse, pooled)
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_equals_the_full_order_in_small_blocks(
-    reverse: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(module.PAIRS_PER_BLOCK, "cpu", 4)
-    for seed in range(20):
-        scores = np.random.default_rng(seed).integers(0, 3, (NUM_SOURCE, NUM_TARGET))
-        assert_as_sorted(scores, seed, reverse, pooled=True)
+    scores = rng.permutation(NUM_SOURCE * NUM_TARGET) // (20 if ties else 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(module.PAIRS_PER_BLOCK, "cpu", num_pairs)
+        assert_as_sorted(scores.reshape(NUM_SOURCE, NUM_TARGET), seed, reverse, pooled)
 
 
 def test_equal_entities_tie_with_any_rounding() -> None:
@@ -111,31 +99,6 @@ def test_equal_entities_tie_with_any_rounding() -> None:
         fused = fused_ranks(neural, similarity, ranking, links)
         assert neural.in_all.tolist() == [20.5]
         assert fused.in_all.tolist() == [num_ranked + (1 + 40 - num_ranked) / 2]
-
-
-def test_without_ranked_pairs_it_is_the_neural_rank() -> None:
-    rng = np.random.default_rng(0)
-    similarity = from_scores(rng.integers(0, 3, (NUM_SOURCE, NUM_TARGET)))
-    empty = random_table(rng, NUM_SOURCE, NUM_TARGET, 2, fill=0.0, dtype=torch.float32)
-    ranking = PairRanking(empty, torch.zeros(empty.targets.shape))
-    links = np.stack([np.arange(5), np.arange(5)], axis=1)
-    neural = link_ranks(similarity, links)
-    fused = fused_ranks(neural, similarity, ranking, links)
-    assert fused.in_all.tolist() == neural.in_all.tolist()
-    assert fused.in_pool.tolist() == neural.in_pool.tolist()
-
-
-def test_what_is_ranked_passes_what_is_not() -> None:
-    similarity = from_scores(np.array([[0.9, 0.8, 0.7, 0.1]]))
-    filled = torch.tensor([[True, True, False]])
-    table = PairTable(torch.tensor([[3, 1, 0]]), torch.tensor([[0.1, 0.8, 0.0]]), filled, 4)
-    ranking = PairRanking(table, torch.tensor([[-0.1, -0.2, -5.0]]))
-    places = {}
-    for target in range(4):
-        links = np.array([[0, target]])
-        neural = link_ranks(similarity, links)
-        places[target] = fused_ranks(neural, similarity, ranking, links).in_all[0]
-    assert places == {3: 1, 1: 2, 0: 3, 2: 4}
 
 
 @pytest.mark.gpu

@@ -15,19 +15,9 @@ from emea.encoders.objective import Objective
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule
 
+from .small_fits import Rows, plain_trainer
+
 NUM_SOURCE, NUM_TARGET = 14, 11
-
-
-class GivenRows(nn.Module):
-    """An encoder whose embeddings are its parameters."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        self.rows = nn.Parameter(torch.randn(NUM_SOURCE + NUM_TARGET, 5, generator=generator))
-
-    def forward(self) -> Tensor:
-        return self.rows
 
 
 class Drifting(Objective):
@@ -66,9 +56,10 @@ def make_module() -> Callable[..., AlignmentModule]:
     """Makes a module around given rows."""
 
     def make(objective: nn.Module | None = None, lr: float = 0.05) -> AlignmentModule:
+        torch.manual_seed(0)
+        rows, made = Rows(NUM_SOURCE + NUM_TARGET, 5), objective or Drifting()
         optimizer = partial(torch.optim.RMSprop, lr=lr)
-        made = objective or Drifting()
-        return AlignmentModule(GivenRows(), made, optimizer, NUM_SOURCE, NUM_TARGET)  # type: ignore[arg-type]
+        return AlignmentModule(rows, made, optimizer, NUM_SOURCE, NUM_TARGET)  # type: ignore[arg-type]
 
     return make
 
@@ -88,15 +79,8 @@ def fit() -> Fit:
     ) -> LabelDataModule:
         data = LabelDataModule(visible.train, NUM_SOURCE, block_size, check_every)
         data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
-        trainer = pl.Trainer(
-            max_epochs=1 + num_turns,
-            reload_dataloaders_every_n_epochs=1,
-            accelerator="cpu",
-            callbacks=callbacks,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+        trainer = plain_trainer(
+            max_epochs=1 + num_turns, reload_dataloaders_every_n_epochs=1, callbacks=callbacks
         )
         trainer.fit(module, datamodule=data)
         return data

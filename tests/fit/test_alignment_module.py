@@ -1,13 +1,11 @@
 """Tiny fits: what carries over between them, what does not, and how they fail."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +18,7 @@ from emea.fit.optimisation_step import OptimisationStep
 from emea.fit.step_block import LabelDataModule
 
 from ..usual import usual
+from .small_fits import plain_trainer
 
 RMSPROP = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
@@ -91,15 +90,7 @@ def fit(
 ) -> None:
     data = LabelDataModule(links, num_source=9, block_size=block_size)
     data.num_steps = num_steps
-    trainer = pl.Trainer(
-        max_epochs=1,
-        accelerator=accelerator,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
-    trainer.fit(module, datamodule=data)
+    plain_trainer(accelerator=accelerator).fit(module, datamodule=data)
 
 
 def weights_of(module: AlignmentModule) -> dict[str, Tensor]:
@@ -135,15 +126,6 @@ def test_fits_go_on_from_the_weights_with_a_fresh_optimiser(
     assert [loss.step for loss in module.losses] == [3, 6, 7, 10, 12]
     assert {loss.metric for loss in module.losses} == {"loss"}
     assert module.losses[-1].value < module.losses[0].value
-
-
-def test_second_fit_takes_its_own_links(make_module: Callable[..., AlignmentModule]) -> None:
-    module = make_module(Linked())
-    fit(module, num_steps=2, block_size=2)
-    seen: list[Tensor] = []
-    module.objective.register_forward_pre_hook(lambda _, args: seen.append(args[1]))
-    fit(module, num_steps=2, block_size=2, links=np.array([[4, 5]]))
-    assert [links.tolist() for links in seen] == [[[4, 14]]] * 2
 
 
 @pytest.mark.parametrize("block_size", [1, 2, 50])
@@ -244,21 +226,6 @@ def test_embeddings_are_deterministic_and_leave_the_mode(
     assert torch.equal(torch.cat([source, target]), module.encoder())
 
 
-def test_step_is_released_after_a_fit(make_module: Callable[..., AlignmentModule]) -> None:
-    module = make_module(Linked())
-    fit(module, num_steps=2, block_size=2)
-    assert module._step is None
-    assert all(weights.grad is None for weights in module.parameters())
-
-
-def test_fit_does_not_warn_of_its_data_set(make_module: Callable[..., AlignmentModule]) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit(make_module(Linked()), num_steps=3, block_size=2)
-    messages = [str(warning.message) for warning in caught]
-    assert not [message for message in messages if "IterableDataset" in message]
-
-
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
 def test_cuda_graph_fits_on_other_links_are_eager_ones(
@@ -273,16 +240,3 @@ def test_cuda_graph_fits_on_other_links_are_eager_ones(
     for name, value in weights_of(module).items():
         expected = eager.encoder.state_dict()[name]
         torch.testing.assert_close(value.cpu(), expected.cpu(), rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
-def test_a_cuda_graph_fit_continues_like_an_eager_one(
-    make_module: Callable[..., AlignmentModule],
-) -> None:
-    module = make_module(Linked())
-    for num_steps in (13, 9):
-        fit(module, num_steps, block_size=5, accelerator="gpu")
-    expected = by_hand(make_module(Linked()), [13, 9])
-    for name, value in weights_of(module).items():
-        torch.testing.assert_close(value.cpu(), expected[name], rtol=1e-3, atol=1e-4)

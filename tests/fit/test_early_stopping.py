@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +15,8 @@ from emea.fit.early_stopping import EarlyStopping
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule
 from emea.matching.similarity import Cosine
+
+from .small_fits import plain_trainer
 
 Modules = Callable[..., AlignmentModule]
 Visibles = Callable[..., Visible]
@@ -148,11 +149,6 @@ def test_between_equal_hits_mrr_decides(
     assert counting.num_steps_done == 15
 
 
-def test_without_validation_links_there_is_nothing_to_look_at() -> None:
-    with pytest.raises(ValueError, match="validation links"):
-        EarlyStopping(np.zeros((0, 2), dtype=np.int64), Cosine())
-
-
 @pytest.mark.gpu
 def test_a_captured_step_continues_from_the_best_weights(
     counting: AlignmentModule, make_visible: Visibles
@@ -164,15 +160,11 @@ def test_a_captured_step_continues_from_the_best_weights(
     data.plan(12, 3)
     stopping = ScriptedStopping([0.5, 0.1, 0.6, 0.7], every=4, patience=1)
     training = SelfTraining(visible, Cosine(), turns=1, epochs_per_turn=8)
-    trainer = pl.Trainer(
+    trainer = plain_trainer(
         max_epochs=2,
         reload_dataloaders_every_n_epochs=1,
         accelerator="gpu",
         callbacks=[stopping, training],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
     )
     trainer.fit(counting, datamodule=data)
     assert counting.encoder.rows[0, 0].item() == 12 + 24

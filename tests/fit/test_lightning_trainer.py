@@ -4,7 +4,6 @@ import csv
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -12,27 +11,17 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.utilities import registry
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from emea.config.checks import check_config
 from emea.config.instantiate import untrusted_targets
 from emea.config.settings.execution import PASSED_ON, lightning_options
-from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.errors import ConfigError
-from emea.fit import lightning_trainer as lightning_settings
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.fitting import fit
-from emea.fit.lightning_trainer import (
-    LightningSettings,
-    ResidentAccelerator,
-    ResidentStrategy,
-    placement,
-)
+from emea.fit.lightning_trainer import ResidentAccelerator, ResidentStrategy, placement
 from emea.fit.step_block import LabelDataModule
 from emea.record.fingerprint import fingerprint
 from emea.record.pair_file import load_pair
@@ -40,6 +29,7 @@ from emea.run.job import run_job
 from emea.run.parts import build_lightning
 
 from ..usual import usual
+from .small_fits import fit_members, plain_trainer
 
 Configs = Callable[..., DictConfig]
 SHORT = ("data.num_entities=100", "model.initial_epochs=7", "model.epochs_per_iteration=3")
@@ -90,13 +80,6 @@ def test_global_step_counts_the_steps_of_the_run_and_losses_are_logged(
     assert watcher.fits == [0, 7]
     assert all(loss > 0 for loss in losses)
     assert metrics["history"][-1]["iteration"] == 1
-
-
-def test_an_encoder_without_an_optimiser_is_counted_too(
-    tiny_config: Configs, tmp_path: Path, watcher: type[Watcher]
-) -> None:
-    run_job(watched(tiny_config(*SHORT, "model=lightea", "em=none")), tmp_path)
-    assert [step for step, _ in watcher.seen] == [7]
 
 
 @pytest.mark.parametrize(
@@ -273,40 +256,18 @@ def test_losses_are_logged_only_if_something_reads_them(
     assert names == ["loss"]
 
 
-def test_packages_that_add_callbacks_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    timer = pl.callbacks.Timer()
-    found = mock.Mock(return_value=[mock.Mock(load=lambda: lambda: timer)])
-    monkeypatch.setattr(lightning_settings, "entry_points", found)
-    before = registry.entry_points
-    lightning_settings._known_entry_points.cache_clear()
-    for _ in range(3):
-        trainer = LightningSettings().trainer([], accelerator="cpu")
-        assert timer in trainer.callbacks  # type: ignore[attr-defined]
-    assert found.call_count == 1
-    assert registry.entry_points is before
-    lightning_settings._known_entry_points.cache_clear()
-
-
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
 
 
-def random_graph(num_entities: int) -> KnowledgeGraph:
-    sizes = (num_entities, 3, num_entities)
-    return KnowledgeGraph(np.random.default_rng(0).integers(0, sizes, (30, 3)), num_entities, 3)
-
-
 @pytest.fixture
-def make_module() -> Callable[[], AlignmentModule]:
+def make_module(make_pair: Any) -> Callable[[], AlignmentModule]:
     """Makes a module around a small RREA with the same weights each time."""
-    pair = GraphPair("random", random_graph(9), random_graph(10), LINKS)
 
     def make() -> AlignmentModule:
         torch.manual_seed(0)
-        encoder = usual(RREA, join_graphs(pair), dim=4, dropout=0.0)
+        encoder = usual(RREA, join_graphs(make_pair()), dim=4, dropout=0.0)
         optimizer = partial(RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
-        return AlignmentModule(
-            encoder, usual(MarginObjective), optimizer, num_source=9, num_target=10
-        )
+        return AlignmentModule(encoder, usual(MarginObjective), optimizer, 9, 10)
 
     return make
 
@@ -322,17 +283,7 @@ class Watched(pl.Callback):
 def fit_on(module: AlignmentModule, watched: Watched, **chosen: Any) -> None:
     data = LabelDataModule(LINKS, num_source=9, block_size=3)
     data.num_steps = 7
-    trainer = pl.Trainer(
-        max_epochs=1,
-        devices=1,
-        callbacks=[watched],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        **chosen,
-    )
-    trainer.fit(module, datamodule=data)
+    plain_trainer(devices=1, callbacks=[watched], **chosen).fit(module, datamodule=data)
 
 
 def test_fits_are_those_of_lightnings_strategy(
@@ -343,7 +294,7 @@ def test_fits_are_those_of_lightnings_strategy(
         module = make_module()
         for _ in range(2):
             strategy = ResidentStrategy(torch.device("cpu")) if resident else "auto"
-            fit_on(module, watched, accelerator="cpu", strategy=strategy)
+            fit_on(module, watched, strategy=strategy)
         results.append(module.encoder.state_dict())
     assert not watched.optimizer.state
     for name, weights in results[0].items():
@@ -377,10 +328,7 @@ def test_fits_on_a_gpu_leave_the_module_there(
     devices = []
     for links in (LINKS, LINKS[:2], LINKS):
         data.relabel(links)
-        parts: Any = SimpleNamespace(
-            module=module, data=data, stopping=None, lightning=LightningSettings()
-        )
-        fit(parts, 7, cuda, [pl.Callback()])
+        fit_members(module, data, (0,), 7, cuda)
         devices.append(module.device.type)
     assert devices == [cuda.type] * 3
     assert module.num_steps_done == 21

@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,35 +10,12 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.objective import (
-    Ensemble,
-    EnsembleObjective,
-    Objective,
-)
+from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
 from emea.errors import ConfigError, DivergedError
-from emea.fit import fitting
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.lightning_trainer import LightningSettings
 from emea.fit.step_block import LabelDataModule, Labels
 
-
-def fit(
-    module: AlignmentModule, data: LabelDataModule, num_epochs: int, device: str, callbacks: Any
-) -> None:
-    lightning = LightningSettings()
-    parts: Any = SimpleNamespace(module=module, data=data, stopping=None, lightning=lightning)
-    fitting.fit(parts, num_epochs, torch.device(device), callbacks)
-
-
-class Rows(nn.Module):
-    """An encoder that returns a parameter."""
-
-    def __init__(self, num_entities: int, width: int) -> None:
-        super().__init__()
-        self.rows = nn.Parameter(torch.randn(num_entities, width))
-
-    def forward(self) -> Tensor:
-        return self.rows
+from .small_fits import Rows, fit_members
 
 
 class Distance(Objective):
@@ -62,20 +38,17 @@ class Distance(Objective):
         return self.num_steps
 
 
-def module_of(*widths: int) -> AlignmentModule:
-    members = [Rows(5, width) for width in widths]
-    objectives = [Distance(number + 1) for number in range(len(widths))]
-    return AlignmentModule(
-        Ensemble(members),
-        EnsembleObjective(objectives),
-        [torch.optim.SGD] * len(widths),
-        num_source=2,
-        num_target=3,
-    )
+def ensemble_of(
+    members: list[Rows], objectives: list[Any], optimizers: Any = torch.optim.SGD, **given: Any
+) -> AlignmentModule:
+    """A module of these members between 2 and 3 entities; one optimiser is that of all members."""
+    makers = optimizers if isinstance(optimizers, list) else [optimizers] * len(members)
+    both = Ensemble(members), EnsembleObjective(objectives)
+    return AlignmentModule(*both, makers, num_source=2, num_target=3, **given)
 
 
 def test_a_step_changes_the_active_member_only() -> None:
-    module = module_of(3, 3)
+    module = ensemble_of([Rows(5, 3), Rows(5, 3)], [Distance(1), Distance(2)])
     links = torch.tensor([[0, 2], [1, 3]])
     before = [member.rows.detach().clone() for member in module.encoder.members]
     module.activate([1])
@@ -92,7 +65,7 @@ def test_a_step_changes_the_active_member_only() -> None:
 
 
 def test_each_objective_gets_its_own_member() -> None:
-    module = module_of(3, 4)
+    module = ensemble_of([Rows(5, 3), Rows(5, 4)], [Distance(), Distance()])
     for objective, member in zip(module.objective.objectives, module.encoder.members, strict=True):
         assert objective.attached is member
     fresh, objective = Rows(5, 4), Distance()
@@ -102,13 +75,7 @@ def test_each_objective_gets_its_own_member() -> None:
 
 
 def test_a_member_with_a_wrong_number_of_rows_is_named() -> None:
-    module = AlignmentModule(
-        Ensemble([Rows(5, 3), Rows(4, 3)]),
-        EnsembleObjective([Distance(), Distance()]),
-        [torch.optim.SGD, torch.optim.SGD],
-        num_source=2,
-        num_target=3,
-    )
+    module = ensemble_of([Rows(5, 3), Rows(4, 3)], [Distance(), Distance()])
     fault = r"^Rows\.forward\(\) must return .*, but it returned a tensor of shape \[4, 3\]"
     with pytest.raises(ConfigError, match=fault):
         module.embeddings()
@@ -116,13 +83,8 @@ def test_a_member_with_a_wrong_number_of_rows_is_named() -> None:
 
 def test_each_member_with_weights_needs_an_optimizer() -> None:
     with pytest.raises(ConfigError, match="Rows has weights to train"):
-        AlignmentModule(
-            Ensemble([Rows(5, 3), Rows(5, 3)]),
-            EnsembleObjective([Distance(), Distance()]),
-            [torch.optim.SGD, None],
-            num_source=2,
-            num_target=3,
-        )
+        members, objectives = [Rows(5, 3), Rows(5, 3)], [Distance(), Distance()]
+        ensemble_of(members, objectives, [torch.optim.SGD, None])
 
 
 class Noisy(Distance):
@@ -164,8 +126,7 @@ class SeedFirstBlock(pl.Callback):
 def noisy_module() -> AlignmentModule:
     torch.manual_seed(0)
     members = [Rows(5, width) for width in (3, 4, 3)]
-    objectives = [Noisy() for _ in members]
-    return AlignmentModule(Ensemble(members), EnsembleObjective(objectives), [ADAM] * 3, 2, 3)
+    return ensemble_of(members, [Noisy() for _ in members], ADAM)
 
 
 def data_of(own_links: bool, block_size: int = 3) -> LabelDataModule:
@@ -181,9 +142,7 @@ def test_a_joint_fit_alternates_the_steps_of_its_members(
     members: tuple[int, ...], own_links: bool
 ) -> None:
     module, data = noisy_module(), data_of(own_links)
-    module.activate(members)
-    data.activate(members)
-    fit(module, data, 8, "cpu", [SeedFirstBlock()])
+    fit_members(module, data, members, 8, callbacks=[SeedFirstBlock()])
 
     twin, labels = noisy_module(), []
     for member in range(3):
@@ -233,9 +192,7 @@ class Diverging(Distance):
 
 def of_losses(*losses: list[float]) -> AlignmentModule:
     """Encoders with these losses."""
-    members = [Rows(5, 3) for _ in losses]
-    objectives = EnsembleObjective([Diverging(*of_one) for of_one in losses])
-    return AlignmentModule(Ensemble(members), objectives, [torch.optim.SGD] * len(losses), 2, 3)
+    return ensemble_of([Rows(5, 3) for _ in losses], [Diverging(*of_one) for of_one in losses])
 
 
 NAN = float("nan")
@@ -266,29 +223,24 @@ def test_the_encoder_that_diverged_is_named_with_its_own_losses(
     module, data = of_losses(*losses), data_of(own_links=False, block_size=1)
     with pytest.raises(DivergedError, match=f"The loss of encoder 2 became nan at {expected}"):
         for members, num_epochs in fits:
-            module.activate(members)
-            data.activate(members)
-            fit(module, data, num_epochs, "cpu", [])
+            fit_members(module, data, members, num_epochs)
 
 
 def test_an_encoder_that_diverges_after_resuming_is_shown_with_its_losses_before() -> None:
     module, data = of_losses([1, 2, 3], HIGH), data_of(own_links=False, block_size=1)
-    for one in (module, data):
-        one.activate((0, 1))
-    fit(module, data, 3, "cpu", [])
+    fit_members(module, data, (0, 1), 3)
     resumed = of_losses([40, NAN], HIGH)
     resumed.num_steps_done = module.num_steps_done
     resumed.restore_losses(json.loads(json.dumps(module.losses)))
     assert resumed.losses == module.losses
-    resumed.activate((0, 1))
     expected = "encoder 1 became nan at step 9 after 2, 3, 40: training diverged"
     with pytest.raises(DivergedError, match=expected):
-        fit(resumed, data, 2, "cpu", [])
+        fit_members(resumed, data, (0, 1), 2)
 
 
 def test_an_ensemble_of_one_encoder_has_a_plain_curve() -> None:
     module, data = of_losses([1, 2]), data_of(own_links=False, block_size=1)
-    fit(module, data, 2, "cpu", [])
+    fit_members(module, data, (0,), 2)
     assert module.losses == [(1, 1.0, "loss"), (2, 2.0, "loss")]
 
 
@@ -306,13 +258,10 @@ class Scaled(Distance):
 def test_parameters_of_objectives_are_trained() -> None:
     torch.manual_seed(0)
     objectives = [Scaled(), Scaled(), Distance()]
-    encoders = Ensemble([Rows(5, 3) for _ in objectives])
-    module = AlignmentModule(encoders, EnsembleObjective(objectives), [ADAM] * 3, 2, 3)
+    module = ensemble_of([Rows(5, 3) for _ in objectives], objectives, ADAM)
     data = data_of(own_links=False)
     for members, is_trained in (((1, 2), [False, True]), ((0,), [True, True])):
-        module.activate(members)
-        data.activate(members)
-        fit(module, data, 4, "cpu", [])
+        fit_members(module, data, members, 4)
         assert [one.scale.item() != 1 for one in objectives[:2]] == is_trained
 
 
@@ -325,13 +274,8 @@ class OneElement(Distance):
 
 @pytest.mark.parametrize("members", [(0,), (0, 1)])
 def test_a_loss_may_have_one_element(members: tuple[int, ...]) -> None:
-    objectives = EnsembleObjective([OneElement(), Distance()])
-    encoders = Ensemble([Rows(5, 3), Rows(5, 3)])
-    module = AlignmentModule(encoders, objectives, [torch.optim.SGD] * 2, 2, 3)
-    data = data_of(own_links=False)
-    module.activate(members)
-    data.activate(members)
-    fit(module, data, 4, "cpu", [])
+    module = ensemble_of([Rows(5, 3), Rows(5, 3)], [OneElement(), Distance()])
+    fit_members(module, data_of(own_links=False), members, 4)
     assert module.num_steps_done == 4 * len(members)
 
 
@@ -342,13 +286,10 @@ def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:
     for cuda_graph in (True, False):
         torch.manual_seed(0)
         members = [Rows(5, 3) for _ in range(3)]
-        objectives = EnsembleObjective([Distance() for _ in members])
-        module = AlignmentModule(Ensemble(members), objectives, [ADAM] * 3, 2, 3, cuda_graph)
+        objectives = [Distance() for _ in members]
+        module = ensemble_of(members, objectives, ADAM, cuda_graph=cuda_graph)
         for active in ((0, 1, 2), (1, 2), (0,), (0, 1, 2)):
-            data = data_of(own_links=True)
-            module.activate(active)
-            data.activate(active)
-            fit(module, data, 9, "cuda", [])
+            fit_members(module, data_of(own_links=True), active, 9, "cuda")
         module.release_graphs()
         weights.append(torch.cat([member.rows.detach().cpu() for member in members], dim=1))
     torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)

@@ -64,6 +64,15 @@ def test_mined_pairs_are_those_of_a_loop(
     assert mined.tolist() == looped(module, visible.train, sources, targets, k=3)
 
 
+def test_held_out_links_are_not_mined(make_module: Modules, make_visible: Visibles) -> None:
+    # the encoder trains on the first link only; the others are held out for early stopping
+    visible = make_visible()
+    module = make_module()
+    mined = SelfTraining(visible, CSLS(k=3), turns=1).mined(module, visible.train[:1])
+    assert len(visible.train) > 1
+    assert mined.tolist() == looped(module, visible.train, list(range(14)), list(range(11)), k=3)
+
+
 @pytest.mark.parametrize("side", ["mining_sources", "mining_targets"])
 def test_an_empty_pool_gives_no_pair(
     side: str, make_module: Modules, make_visible: Visibles

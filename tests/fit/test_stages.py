@@ -14,18 +14,9 @@ from emea.fit.alignment_module import AlignmentModule
 from emea.fit.stages import Stage, fits
 from emea.fit.step_block import LabelDataModule
 
+from .small_fits import Rows
+
 NAMES = ("first training", "EM iteration 1")
-
-
-class Rows(nn.Module):
-    """An encoder that returns a parameter, or a buffer."""
-
-    def __init__(self, is_trained: bool = True) -> None:
-        super().__init__()
-        self.rows = nn.Parameter(torch.zeros(10, 2)) if is_trained else torch.zeros(10, 2)
-
-    def forward(self) -> Tensor:
-        return self.rows
 
 
 class ByLinks(Objective):
@@ -41,7 +32,7 @@ class ByLinks(Objective):
 def parts_of(untrained: int | None = None, num_members: int = 3) -> Any:
     members = range(num_members)
     module = AlignmentModule(
-        Ensemble([Rows(member != untrained) for member in members]),
+        Ensemble([Rows(10, 2, member != untrained) for member in members]),
         EnsembleObjective([ByLinks() for _ in members]),
         [None if member == untrained else torch.optim.SGD for member in members],
         num_source=5,

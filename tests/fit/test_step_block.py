@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from emea.fit.step_block import LabelDataModule, StepBlock, block_sizes
+from emea.fit.step_block import LabelDataModule, Labels, block_sizes
 
 LINKS = np.array([[0, 0], [2, 1]])
 
@@ -39,25 +39,17 @@ def test_links_from_a_file_must_be_between_these_graphs(
     links: list[object], weights: list[float] | None
 ) -> None:
     data = LabelDataModule(LINKS, num_source=10, num_target=5)
-    with pytest.raises(ValueError, match=r"not between these graphs|not every link has a weight"):
-        data.restore(torch.tensor(links), None if weights is None else torch.tensor(weights))
+    with pytest.raises(ValueError, match=r"not (between|pairs|every link has a weight)"):
+        given = None if weights is None else torch.tensor(weights)
+        data.restore([Labels(torch.tensor(links), given)])
     assert data.labels.tolist() == LINKS.tolist()
 
 
 def test_links_from_a_file_are_taken_over() -> None:
     data = LabelDataModule(LINKS, num_source=10, num_target=5)
-    data.restore(torch.tensor([[9, 14]]), torch.tensor([0.5]))
+    data.restore([Labels(torch.tensor([[9, 14]]), torch.tensor([0.5]))])
     assert data.labels.tolist() == [[9, 4]]
     assert data.weights is not None and data.weights.tolist() == [0.5]
-
-
-def test_blocks_carry_links_in_joint_ids() -> None:
-    data = LabelDataModule(LINKS, num_source=10, block_size=4)
-    data.num_steps = 8
-    for block in data.train_dataloader():
-        assert isinstance(block, StepBlock)
-        ((links, weights),) = block.labels
-        assert links.tolist() == [[0, 10], [2, 11]] and weights is None
 
 
 def test_relabelling_shows_in_the_next_loader() -> None:
@@ -96,11 +88,6 @@ def test_a_plan_counts_epochs() -> None:
     blocks = list(data.train_dataloader())
     assert [block.num_steps for block in blocks] == [4, 2, 4, 2, 3]
     assert {block.steps_per_epoch for block in blocks} == {3}
-
-
-def test_labels_are_what_was_given() -> None:
-    data = LabelDataModule(LINKS, num_source=10)
-    assert data.labels.tolist() == LINKS.tolist()
 
 
 def test_blocks_carry_the_labels_of_all_members() -> None:

@@ -17,7 +17,6 @@ from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 from ..baselines.random_pairs import overlapping_pair
-from ..usual import usual
 from .both_precisions import ROUNDOFF, assert_near, both
 from .embeddings import COSINE_ERROR, HARD_EMBEDDINGS
 from .stars import HUGE, SMALL, twin_stars
@@ -30,7 +29,7 @@ def exact_functionality(triples: DirectedTriples) -> Tensor:
 
 
 def in_double(pair: GraphPair) -> ParisReasoner:
-    rule = usual(ParisReasoner, pair)
+    rule = ParisReasoner(pair)
     rule.functionality = exact_functionality(rule.source), exact_functionality(rule.target)
     return rule
 
@@ -52,7 +51,7 @@ def test_leaves_of_any_number_match_their_hubs(num_leaves: int, prob: float) -> 
     probs[0] = 0
     matching = Matching(twins, probs, num_leaves + 1)
     nobody = Matching(torch.full_like(twins, NO_MATCH), torch.zeros_like(probs), num_leaves + 1)
-    rules = usual(ParisReasoner, pair), in_double(pair)
+    rules = ParisReasoner(pair), in_double(pair)
     found = [rule.iterated(nobody, matching, initial=True) for rule in rules]
     assert found[0].targets[0] == 0
     assert_same_matching(found[0], found[1], 4)
@@ -69,9 +68,7 @@ def iterated(rule: ParisReasoner, known: Matching, num_iterations: int) -> Match
 def test_paris_comes_to_the_same_fixed_point(seed: int) -> None:
     pair = overlapping_pair(seed, 40)
     known = Matching.of_links(torch.from_numpy(pair.links[::3].copy()), 40, 40)
-    single, double = (
-        iterated(rule, known, 10) for rule in (usual(ParisReasoner, pair), in_double(pair))
-    )
+    single, double = (iterated(rule, known, 10) for rule in (ParisReasoner(pair), in_double(pair)))
     assert len(double.sources) > len(known.sources)
     assert_same_matching(single, double, 10)
 
@@ -79,7 +76,7 @@ def test_paris_comes_to_the_same_fixed_point(seed: int) -> None:
 def test_inclusions_are_numbers_where_no_triple_is_matched() -> None:
     # entity 0 is not matched, and looks as if it were target 0: a share of no triples at all
     matching = Matching(torch.tensor([NO_MATCH, 1, 2]), torch.tensor([0, 0.5, 0.5]).double(), 3)
-    included = usual(ParisReasoner, twin_stars(2)).inclusions(matching)
+    included = ParisReasoner(twin_stars(2)).inclusions(matching)
     shares = torch.tensor(list(included.as_dict().values()))
     assert ((shares >= 0) & (shares <= 1)).all()
     assert (shares == 0).any()

@@ -9,10 +9,11 @@ from torch import Tensor
 from emea.config.settings.em import TwoWaySettings
 from emea.em.m_step import fit_weights
 from emea.em.match_model import MatchModel, OneToOneModel, PairFeatures
-from emea.em.normaliser import MinMaxNormaliser, RunningScores, SoftmaxNormaliser, fitted_sharpness
+from emea.em.normaliser import MinMaxNormaliser, SoftmaxNormaliser, fitted_sharpness
 from emea.em.paper_step import compatible_beliefs, conditional
 from emea.em.reports import JointReport
-from emea.em.two_way_step import MARGIN, TwoWayStep, calibrated
+from emea.em.two_way_step import TwoWayStep
+from emea.em.witnesses import MARGIN, calibrated
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
 from emea.matching.matching_marginals import TOLERANCE
@@ -165,21 +166,6 @@ def test_one_to_one_model(logit: float) -> None:
         *both(OneToOneModel(TwoWaySettings()).beliefs, features), strict=True
     ):
         assert_near(single[filled].exp(), double[filled].exp(), absolute=TOLERANCE)
-
-
-@pytest.mark.parametrize("share", [1e-6, 0.5, 0.999])
-def test_running_scores(share: float) -> None:
-    table = hard_features(1.0).table
-    now, past = -2000 * randn(60, 5).sigmoid(), -1e-30 * randn(60, 5, seed=1).sigmoid()
-
-    def blended(*sides: Tensor) -> Tensor:
-        running = RunningScores(share)
-        running.keep(table, (sides[0], sides[1]))
-        return running.blended(table, (sides[1], sides[0]))[0]
-
-    for given in ((now, past), (past, now), (now, now.flip(0))):
-        single, double = both(blended, *given)
-        assert_near(single, double, absolute=4 * ROUNDOFF * 2000)
 
 
 def sure_beliefs(num_source: int = 400) -> tuple[Beliefs, Tensor]:

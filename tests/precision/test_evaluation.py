@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from emea.answer.decision import reaching
 from emea.answer.decoding import accepted
 from emea.evaluation.calibration import NUM_BINS, JudgedAnswer, answer_calibration
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
@@ -118,12 +119,10 @@ def test_a_threshold_accepts_what_it_was_chosen_by(precision: float) -> None:
     no_labels = torch.zeros(0, 2, dtype=torch.int64)
     found = {}
     for name, given in (("single", rounded), ("double", answer)):
-        judged = JudgedAnswer(given, links)
-        best = judged.reaching(precision) or judged.most_precise()
-        assert best is not None
-        kept = accepted(given, best.threshold, no_labels)
-        assert int((kept.probs > 0).sum()) == best.num_accepted
-        found[name] = best
+        threshold = reaching(given, no_labels, precision, links).threshold
+        kept = accepted(given, threshold, no_labels)
+        found[name] = JudgedAnswer(given, links).at(threshold)
+        assert int((kept.probs > 0).sum()) == found[name].num_accepted
     # those that single precision cannot tell from 1 are accepted together
     num_tied = int((rounded.probs == 1).sum())
     assert abs(found["single"].num_accepted - found["double"].num_accepted) <= num_tied

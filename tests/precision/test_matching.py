@@ -123,10 +123,10 @@ def test_rivals_share_a_target_however_sure_they_are(num_rivals: int, doubt: flo
     sure = torch.full((num_rivals, 1), 1 - doubt, dtype=torch.float64)
     beliefs = Beliefs(torch.zeros(num_rivals, 1, dtype=torch.int64), sure)
     rounded = Beliefs(beliefs.targets, sure.float())
-    many = usual(SinkhornAnswer, rounds=200)
+    many = SinkhornAnswer(rounds=200)
     assert claims(many.balanced(rounded)) <= 1 + 1e-9
     assert_near(many.balanced(rounded).probs, many.balanced(beliefs).probs, relative=1e-9)
-    few = [usual(SinkhornAnswer).balanced(given).probs for given in (rounded, beliefs)]
+    few = [SinkhornAnswer().balanced(given).probs for given in (rounded, beliefs)]
     assert_near(*few, relative=4 * ROUNDOFF / LEAST_REST)
 
 

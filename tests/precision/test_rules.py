@@ -28,7 +28,6 @@ HARD_PROBS = [0.0, 1e-38, 1e-30, 1e-5, 0.3, 0.999, 1 - 1e-6, 1 - ROUNDOFF, 1.0]
 
 Options = dict[str, bool | str]
 OWN: Options = {}
-EXPECTED: Options = {"subsumption_from": "expected"}
 BLANKET: Options = {"markov_blanket": True}
 
 
@@ -88,9 +87,9 @@ def paris_values(pair: GraphPair, beliefs: Beliefs, options: Options) -> Tensor:
 @pytest.mark.parametrize(
     ("num_leaves", "strength", "options"),
     [
-        *product([SMALL], STRENGTHS.values(), [OWN, EXPECTED, BLANKET]),
+        *product([SMALL], STRENGTHS.values(), [OWN, BLANKET]),
         *product([3000], STRENGTHS.values(), [OWN]),
-        *product([3000], [0.3], [EXPECTED, BLANKET]),
+        *product([3000], [0.3], [BLANKET]),
         (HUGE, 0.3, OWN),
     ],
 )

@@ -16,29 +16,19 @@ from emea.encoders.kernels.triton_activation import Columns, NextGradients
 from emea.encoders.kernels.triton_attention import Layer
 from emea.encoders.kernels.triton_attention_gradient import RowGradients
 
-SINGLE = (torch.float32, torch.float32)
-HALF = (torch.float16, torch.bfloat16)
-"""Types in which the edges read features and gradients; gradients are too small for ``float16``.
-
-Half precision halves the memory traffic, which limits the speed. All sums have single precision.
-"""
-
 
 class LayerSettings(NamedTuple):
-    """Holds the edges of the joint graph, the activation, the dropout, and the types to store."""
+    """Holds the edges of the joint graph, the activation and the dropout."""
 
     orders: EdgeOrders
     is_relu: bool
     dropout: float
-    feature_type: torch.dtype
-    gradient_type: torch.dtype
 
 
 def triton_layers(
     orders: EdgeOrders,
     activation: Any,
     dropout: float,
-    halves: bool,
     starts: Sequence[Tensor],
     *parameters: Tensor,
 ) -> Tensor:
@@ -48,12 +38,10 @@ def triton_layers(
         orders: The edges of the joint graph.
         activation: Function that is applied to the inputs and after each layer.
         dropout: Share of the output to drop; 0 in evaluation.
-        halves: Whether edges read features and gradients in half precision.
         starts: ``[num_entities, dim]`` input of each channel.
         *parameters: Reflectors, w and v, as in ``ReflectionLayers``.
     """
-    types = HALF if halves else SINGLE
-    settings = LayerSettings(orders, activation is torch.relu, dropout, *types)
+    settings = LayerSettings(orders, activation is torch.relu, dropout)
     seed = starts[0].new_zeros(1, dtype=torch.int64)
     if dropout:  # an evaluation must not change the random numbers of the next training
         seed = torch.randint(2**62, (1,), device=seed.device)
@@ -83,7 +71,7 @@ class _TritonLayers(torch.autograd.Function):
     ) -> Tensor:
         w, v = (kernel.transpose(0, 1).contiguous() for kernel in (by_neighbour, by_relation))
         depth, num_channels, dim = w.shape
-        units = reflectors.to(settings.feature_type).contiguous()
+        units = reflectors.contiguous()
         # the products of every set with w and v of all layers and channels
         kernels = torch.stack([w, v], dim=2).view(-1, dim)
         set_terms = (reflectors @ kernels.T).view(len(reflectors), depth, num_channels, 2)
@@ -125,7 +113,7 @@ class _TritonLayers(torch.autograd.Function):
         reached = no_marks(num_rows, wide.device, depth)
         for level in reversed(range(depth)):
             layer, edge_values, out = ctx.layers[level]
-            grad = wide.new_empty(num_channels, num_rows, dim, dtype=settings.gradient_type)
+            grad = wide.new_empty(num_channels, num_rows, dim)
             active = triton_activation.activate_backward(
                 columns, ctx.features[level + 1], following, grad, level + 1
             )

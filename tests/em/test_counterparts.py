@@ -1,0 +1,146 @@
+"""Masked links and the share of entities with a counterpart, by slow references."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit, softmax
+
+from emea.config.composition import composed
+from emea.config.settings.em import TwoWaySettings
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.em.counterparts import (
+    Share,
+    estimated_share,
+    masked_copies,
+    weighted_examples,
+)
+from emea.em.m_step import fit_weights
+from emea.em.match_model import MatchModel
+from emea.record.pair_file import load_pair
+from emea.run.job import run_job
+
+from ..matching.random_tables import pairs_of
+from .test_match_model import NUM_SOURCE, NUM_TARGET, random_features
+
+Given = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def random_examples(seed: int, num: int = 7, width: int = 4) -> Given:
+    """Examples with empty slots, of which some have no correct pair; none is the last slot."""
+    rng = np.random.default_rng(seed)
+    offsets = np.zeros((num, width + 1))
+    slots = rng.integers(0, width + 1, num)
+    for row in range(num):
+        empty = rng.random(width) < 0.3
+        empty[slots[row] : slots[row] + 1] = False
+        offsets[row, :-1][empty] = -np.inf
+    values = torch.from_numpy(rng.normal(size=(num, width + 1, 3)))
+    return values, torch.from_numpy(offsets), torch.from_numpy(slots)
+
+
+def test_a_masked_copy_lacks_its_pair_and_matches_none() -> None:
+    values, offsets, slots = random_examples(1)
+    masked = masked_copies((values, offsets, slots))
+    for row in range(len(slots)):
+        allowed = [slot for slot in range(5) if offsets[row, slot] == 0]
+        kept = [slot for slot in allowed if slot == 4 or slot != slots[row]]
+        assert (masked[1][row] == 0).nonzero().squeeze(1).tolist() == kept
+    assert masked[2].tolist() == [4] * len(slots)
+    assert torch.equal(masked[0], values)
+
+
+def test_counts_make_links_the_given_share_of_a_side() -> None:
+    sides = [random_examples(1), random_examples(2, num=5)]
+    shares = [Share(0.3, 0.1, 0.5, 0.25), Share(1.0, 0.9, 1.0, 1.0)]
+    _, _, slots, counts = weighted_examples(sides, shares)
+    # all entities of the second side have a counterpart, so it has no masked copies
+    assert len(slots) == 7 + 5 + 7
+    assert counts[:12].tolist() == [1] * 12
+    assert float(counts[:7].sum() / (counts[:7].sum() + counts[12:].sum())) == pytest.approx(0.25)
+    assert len(weighted_examples(sides, None)[2]) == 2 * 12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counted_examples_equal_repeated_ones(seed: int) -> None:
+    values, offsets, slots = random_examples(seed, num=120)
+    counts = torch.from_numpy(np.random.default_rng(seed).integers(1, 4, 120))
+    repeated = [one.repeat_interleave(counts, dim=0) for one in (values, slots, offsets)]
+    found = fit_weights(values, slots, 0.1, offsets=offsets, counts=counts.double())
+    expected = fit_weights(repeated[0], repeated[1], 0.1, offsets=repeated[2])
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+
+
+def test_the_probability_of_any_match_equals_loops() -> None:
+    features, model = random_features(3), MatchModel(TwoWaySettings())
+    weights = model.weights
+    found = model.matched(features, weights)
+    for side, num in enumerate((NUM_SOURCE, NUM_TARGET)):
+        for entity in range(num):
+            rest = float(features.log_rest[side][entity])
+            logits = [float(weights[0]) * rest + float(weights[-1])]
+            for pair, place in pairs_of(features.table).items():
+                named = [features.log_probs[side], *features.evidence.values()]
+                if pair[side] == entity:
+                    row = [float(one[place]) for one in named]
+                    logits.append(float(np.dot(row, weights[:-1].numpy())))
+            assert float(found[side][entity]) == pytest.approx(1 - softmax(logits)[0], abs=1e-9)
+
+
+def drawn(share: float, num: int, seed: int, shift: float = 0.0) -> np.ndarray:
+    """Calibrated probabilities of entities of which a share has a counterpart."""
+    rng = np.random.default_rng(seed)
+    has = rng.random(num) < share
+    score = rng.normal(np.where(has, 2.0, -2.0), 2.0)  # log likelihood ratio: score
+    return expit(score + np.log(share / (1 - share)) + shift)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("shift", [0.0, -1.0])
+def test_the_share_of_a_mixture_is_found(share: float, shift: float) -> None:
+    rng = np.random.default_rng(0)
+    odds = np.log(share / (1 - share)) + shift
+    linked, masked = (expit(rng.normal(mean, 2.0, 400) + odds) for mean in (2.0, -2.0))
+    every = drawn(share, 20_000, 1, shift)
+    found = estimated_share(*map(torch.from_numpy, (every, linked, masked)), recall=1.0)
+    assert found.low <= share <= found.high
+    assert found.value == pytest.approx(share, abs=0.06)
+    assert found.high - found.low < 0.25
+
+
+def without_targets(pair: GraphPair, share: float, seed: int) -> GraphPair:
+    """Delete the target entities of a share of the links, with their triples."""
+    order = np.random.default_rng(seed).permutation(len(pair.links))
+    cut = int(share * len(order))
+    gone, kept = pair.links[order[:cut]], pair.links[np.sort(order[cut:])]
+    triples = pair.target.triples
+    left = ~np.isin(triples[:, [0, 2]], gone[:, 1]).any(1)
+    there = np.unique(triples[left][:, [0, 2]])
+    new = np.full(pair.target.num_entities, -1)
+    new[there] = np.arange(len(there))
+    triples = np.stack([new[triples[left, 0]], triples[left, 1], new[triples[left, 2]]], axis=1)
+    target = KnowledgeGraph(triples, len(there), pair.target.num_relations)
+    links = np.stack([kept[:, 0], new[kept[:, 1]]], axis=1)
+    unmatched = np.sort(np.concatenate([gone[:, 0], links[links[:, 1] < 0, 0]]))
+    return replace(pair, target=target, links=links[links[:, 1] >= 0], unmatched=unmatched)
+
+
+@pytest.mark.parametrize("deleted", [0.0, pytest.param(0.4, id="40%")])
+def test_the_share_of_a_synthetic_pair_is_found(deleted: float, tmp_path: Path) -> None:
+    settings = ["data.num_entities=600", "data.overlap=1.0", "ratio=0.2", "tracking=none"]
+    config = composed([*settings, "model=lightea", "em=one_to_one", "em.iterations=1"])
+    pair = without_targets(load_pair(config), deleted, 1)
+    found: dict[str, Any] = run_job(config, tmp_path, pair=pair).metrics
+    num_known = found["num_links"]["train"] + found["num_links"]["validation"]
+    truth = found["num_links"]["test"] / (pair.source.num_entities - num_known)
+    share = found["counterparts"]["source"]
+    assert share["value"] == pytest.approx(truth, abs=0.1)
+    assert share["low"] - 0.02 <= truth <= share["high"] + 0.02
+    if deleted:
+        judged = found["sources"]
+        assert judged["num_without_counterpart"] == len(pair.unmatched)  # type: ignore[arg-type]
+        assert judged["detection"]["auc"] > 0.8

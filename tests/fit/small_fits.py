@@ -1,0 +1,49 @@
+"""Encoders that return a parameter, and Lightning Trainers that only train."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.lightning_trainer import LightningSettings
+from emea.fit.step_block import LabelDataModule
+from emea.fit.training_parts import TrainingParts
+
+
+class Rows(nn.Module):
+    """An encoder that returns a parameter, or a constant tensor."""
+
+    def __init__(self, num_entities: int, width: int, is_trained: bool = True) -> None:
+        super().__init__()
+        rows = torch.randn(num_entities, width)
+        self.rows = nn.Parameter(rows) if is_trained else rows
+
+    def forward(self) -> Tensor:
+        return self.rows
+
+
+def plain_trainer(**given: Any) -> pl.Trainer:
+    """A Trainer on a CPU that writes nothing, with other arguments."""
+    quiet = ("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "logger")
+    usual = {"max_epochs": 1, "accelerator": "cpu", **dict.fromkeys(quiet, False)}
+    return pl.Trainer(**usual | given)
+
+
+def fit_members(
+    module: AlignmentModule,
+    data: LabelDataModule,
+    members: tuple[int, ...],
+    num_epochs: int,
+    device: torch.device | str = "cpu",
+    callbacks: Any = (),
+) -> None:
+    """Fit some members of an ensemble as a run does."""
+    module.activate(members)
+    data.activate(members)
+    parts: Any = SimpleNamespace(
+        module=module, data=data, stopping=None, lightning=LightningSettings()
+    )
+    TrainingParts.fit(parts, num_epochs, torch.device(device), callbacks)
