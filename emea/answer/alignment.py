@@ -34,7 +34,7 @@ class Origin:
 
 
 class Row(NamedTuple):
-    """One source entity, by name.
+    """One match of a source entity, by name.
 
     ``target`` is ``None`` and ``prob`` is 0 if the entity has no match. ``candidates`` are the most
     probable targets, best first, with or without a match.
@@ -51,16 +51,23 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """At most one target for each source entity of a pair of graphs.
+    """The matches of the source entities of a pair of graphs.
+
+    There is one row for each match, and one for each source entity without a match.
 
     Args:
         pair: The graphs.
         origin: Provenance of the alignment.
-        targets: ``[num_source]`` target of each source entity, or ``NO_MATCH``.
-        probs: ``[num_source]`` its probability, 0 without a match.
-        is_given: ``[num_source]`` whether the match is a training link.
+        targets: ``[num_rows]`` target of each row, or ``NO_MATCH``.
+        probs: ``[num_rows]`` its probability, 0 without a match.
+        is_given: ``[num_rows]`` whether the match is a training link.
         candidates: ``[num_source, k]`` the most probable targets, best first.
         candidate_probs: ``[num_source, k]`` their probabilities; 0 marks an empty slot.
+        vocabulary: ``owl`` or ``skos``, whose predicates state the matches.
+        close_below: Less probable matches are stated as ``skos:closeMatch``.
+        witnesses: ``[num_source]`` number of encoders of an ensemble that agree.
+        sources: ``[num_rows]`` source entity of each row, ascending; ``None`` if each source entity
+            has one row.
     """
 
     pair: GraphPair
@@ -70,19 +77,33 @@ class Alignment:
     is_given: npt.NDArray[np.bool_]
     candidates: IntArray
     candidate_probs: FloatArray
+    vocabulary: str = "owl"
+    close_below: float = 0.0
+    witnesses: IntArray | None = None
+    sources: IntArray | None = None
+
+    @property
+    def entities(self) -> IntArray:
+        """``[num_rows]`` source entity of each row."""
+        return np.arange(len(self.targets)) if self.sources is None else self.sources
+
+    def best_targets(self) -> IntArray:
+        """Return the first target of each source entity, or ``NO_MATCH``, ``[num_source]``."""
+        return self.targets[np.unique(self.entities, return_index=True)[1]]
 
     def rows(self, num_candidates: int | None = None) -> Iterator[Row]:
-        """Yield the source entities in the order of their ids.
+        """Yield the rows in the order of the source entities' ids.
 
         Args:
             num_candidates: Maximum number of candidates per row; ``None`` means all.
         """
         name_of, target_name = self.pair.source.entity_name, self.pair.target.entity_name
         best = (self.candidates[:, :num_candidates], self.candidate_probs[:, :num_candidates])
-        columns = (self.targets, self.probs, self.is_given, *best)
+        others, other_probs = (part[self.entities] for part in best)
+        columns = (self.entities, self.targets, self.probs, self.is_given, others, other_probs)
         values = zip(*(column.tolist() for column in columns), strict=True)
-        for source, (target, prob, is_given, others, other_probs) in enumerate(values):
-            scored = zip(others, other_probs, strict=True)
+        for source, target, prob, is_given, *listed in values:
+            scored = zip(*listed, strict=True)
             yield Row(
                 name_of(source),
                 None if target == NO_MATCH else target_name(target),
@@ -97,32 +118,40 @@ class Alignment:
 logger = logging.getLogger(__name__)
 
 PREDICATES = {
-    EntityKind.INDIVIDUAL: "sameAs",
-    EntityKind.CLASS: "equivalentClass",
-    EntityKind.PROPERTY: "equivalentProperty",
+    EntityKind.INDIVIDUAL: "owl:sameAs",
+    EntityKind.CLASS: "owl:equivalentClass",
+    EntityKind.PROPERTY: "owl:equivalentProperty",
 }
-"""Local name of the OWL property that states that two entities of a kind are the same."""
+"""The OWL property that states that two entities of a kind are the same."""
+
+EXACT, CLOSE = "skos:exactMatch", "skos:closeMatch"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What is stated about one source entity.
+    """What is stated about one match, or about one source entity without a match.
 
     Args:
-        row: The entity's row of the answer.
+        source: The entity.
+        target: Its target, or ``NO_MATCH``.
+        row: The row of the answer.
         source_iri: Its IRI.
         target_iri: The IRI of its target; ``None`` if it is unmatched.
         kind: What both entities are, which decides the OWL property.
+        predicate: The property that relates them, as a CURIE.
     """
 
+    source: int
+    target: int
     row: Row
     source_iri: str
     target_iri: str | None
     kind: EntityKind
+    predicate: str
 
 
 def statements(alignment: Alignment) -> Iterator[Statement]:
-    """Yield what can be stated about each source entity, in the order of their ids.
+    """Yield what can be stated about each source entity and match, in the order of their ids.
 
     Blank nodes are left out, because their names mean nothing outside their file. Pairs of
     entities of different kinds, such as a class and an individual, are left out, because OWL has
@@ -131,8 +160,11 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
     pair = alignment.pair
     source_kinds, target_kinds = entity_kinds(pair.source), entity_kinds(pair.target)
     num_mixed = 0
-    answers = zip(alignment.targets.tolist(), source_kinds.tolist(), strict=True)
-    for row, (target, kind) in zip(alignment.rows(0), answers, strict=True):
+    kinds = source_kinds[alignment.entities]
+    answers = zip(
+        *(part.tolist() for part in (alignment.entities, alignment.targets, kinds)), strict=True
+    )
+    for row, (source, target, kind) in zip(alignment.rows(0), answers, strict=True):
         if is_blank(row.source) or (row.target is not None and is_blank(row.target)):
             continue
         if target != NO_MATCH and target_kinds[target] != kind:
@@ -142,10 +174,62 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
         target_iri = None
         if row.target is not None:
             target_iri = entity_iri(row.target, pair.name, "target")
-        yield Statement(row, source_iri, target_iri, EntityKind(kind))
+        predicate = _predicate(alignment, row, EntityKind(kind))
+        yield Statement(source, target, row, source_iri, target_iri, EntityKind(kind), predicate)
     if num_mixed:
         logger.info(
             "Left out %d pairs that join entities of different kinds, such as a class and an "
             "individual; alignment.tsv lists them.",
             num_mixed,
         )
+
+
+def _predicate(alignment: Alignment, row: Row, kind: EntityKind) -> str:
+    if row.target is not None and row.prob < alignment.close_below:
+        return CLOSE
+    return EXACT if alignment.vocabulary == "skos" else PREDICATES[kind]
+
+
+def supported(alignment: Alignment) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which matches a matched neighbour supports, and which a matched literal supports.
+
+    If a source entity has several matches, its first one decides.
+
+    Returns:
+        Two masks of source entities. Without literals in the pair, the second one is all False.
+    """
+    pair, matches = alignment.pair, alignment.best_targets()
+    size = len(matches)
+    ends = pair.source.triples[:, [0, 2]]
+    known = pair.target.triples[:, [0, 2]]
+    by_structure, by_literals = np.zeros((2, size), dtype=bool)
+    both = matches[ends]
+    kept = (both != NO_MATCH).all(axis=1) & _among(both, np.concatenate([known, known[:, ::-1]]))
+    by_structure[ends[kept]] = True
+    if pair.literals is not None:
+        values = pair.literals.source.triples[:, [0, 2]]
+        values = values[values[:, 1] >= size]
+        sources, others = _joined(values, pair.literals.pairs)
+        both = np.stack([matches[sources], others], axis=1)
+        found = (both[:, 0] != NO_MATCH) & _among(both, pair.literals.target.triples[:, [0, 2]])
+        by_literals[sources[found]] = True
+    return by_structure, by_literals
+
+
+def _joined(values: IntArray, pairs: IntArray) -> tuple[IntArray, IntArray]:
+    """Return each entity with each target value that a value of it matches."""
+    order = np.argsort(pairs[:, 0], kind="stable")
+    first, end = (
+        np.searchsorted(pairs[order, 0], values[:, 1], side=side) for side in ("left", "right")
+    )
+    counts = end - first
+    rows = np.repeat(np.arange(len(values)), counts)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + first[rows]
+    return values[rows, 0], pairs[order[places], 1]
+
+
+def _among(pairs: IntArray, known: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether each pair is one of the known pairs."""
+    width = max(pairs.max(initial=0), known.max(initial=0)) + 1
+    found: npt.NDArray[np.bool_] = np.isin(pairs @ [width, 1], known @ [width, 1])
+    return found

@@ -6,17 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from emea.answer.decoding import accepted
+from emea.answer.decoding import accepted, with_certain
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import IntArray
 from emea.data.split import MORE_VALIDATION, Split
 from emea.errors import ConfigError
-from emea.evaluation.calibration import Acceptance, JudgedAnswer
+from emea.evaluation.calibration import CONFIDENCE, Acceptance, JudgedAnswer, confirmable
 from emea.matching.beliefs import Beliefs
 
 logger = logging.getLogger(__name__)
+
+HANDFUL = 10
+"""Fewer validation links with an accepted match do not support a precision."""
+
+ROUNDING = 1e-9
+"""Tolerance of a mean probability."""
 
 
 def with_given(settings: ExportSettings, **given: Any) -> ExportSettings:
@@ -36,6 +45,43 @@ Answering = Callable[[Beliefs, Tensor], Beliefs]
 """Maps beliefs and certain links to at most one target for each source entity."""
 
 
+@dataclass(frozen=True)
+class Reach:
+    """The threshold for a target precision, infinite if none reaches it, and what supports it.
+
+    ``num_judged`` of the ``num_links`` validation links have an accepted match. They can confirm a
+    precision of ``confirmable`` at most.
+    """
+
+    target: float
+    threshold: float
+    confirmable: float
+    num_links: int
+    num_judged: int
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether there is a threshold, and enough links support it."""
+        is_large = self.confirmable >= self.target and self.num_judged >= HANDFUL
+        return is_large and self.threshold < math.inf
+
+    def text(self) -> str:
+        """Explain why the target precision is not confirmed."""
+        if self.threshold == math.inf:
+            return (
+                f"Precision {self.target:g} cannot be reached: no matches are probable enough. "
+                "Only training links are exported. Choose a lower target precision or set a "
+                "threshold."
+            )
+        return (
+            f"Precision {self.target:g} is expected, but not confirmed: {self.num_judged} of "
+            f"{self.num_links} validation links have a match with a probability of at least "
+            f"{self.threshold:.6g}, and {self.num_links} links can confirm at most "
+            f"{self.confirmable:.3f}. The threshold is higher than with more links. "
+            f"{MORE_VALIDATION}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Decision:
     """The selected matches and the threshold that selected them.
@@ -46,14 +92,26 @@ class Decision:
         labels: ``[num_labels, 2]`` links that are certain.
         threshold: Minimum probability of a match; infinite if a target precision cannot be
             reached.
-        best: The most precise threshold, if a target precision cannot be reached.
+        decoded: The matches before the threshold; ``None`` if they are those of the answer.
+        reach: How far a target precision is reached; ``None`` without one.
+        votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
+        cardinality: How many counterparts an entity may have.
     """
 
     beliefs: Beliefs
     answer: Beliefs
     labels: Tensor
     threshold: float
-    best: Acceptance | None = None
+    decoded: Beliefs | None = None
+    reach: Reach | None = None
+    votes: Tensor | None = None
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE
+
+    def witnesses(self) -> Tensor | None:
+        """Return how many encoders have each match as their best, ``[num_source]``."""
+        if self.votes is None:
+            return None
+        return (self.votes.cpu() == self.answer.best_targets().cpu()).sum(0)
 
 
 def check_founded(settings: ExportSettings, split: Split) -> None:
@@ -75,6 +133,8 @@ def decide(
     labels: Tensor,
     settings: ExportSettings,
     validation: IntArray,
+    votes: Tensor | None = None,
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE,
 ) -> Decision:
     """Decode the beliefs and apply the threshold.
 
@@ -83,34 +143,44 @@ def decide(
         beliefs: Final beliefs of the run.
         labels: Links that are certain.
         settings: Threshold or target precision.
-        validation: Held-out links that choose the threshold for a target precision.
+        validation: Held-out links that check the threshold for a target precision.
+        votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
+        cardinality: How many counterparts an entity may have.
     """
     answer = answering(beliefs, labels)
-    threshold, best = settings.threshold or 0.0, None
+    threshold, reach = settings.threshold or 0.0, None
     if settings.target_precision is not None:
-        judged = JudgedAnswer(answer, validation)
-        found = judged.reaching(settings.target_precision)
-        threshold = math.inf if found is None else found.threshold
-        if found is None:
-            best = judged.most_precise()
-            logger.warning(unreached(settings.target_precision, best, len(validation)))
-    kept = accepted(answer, threshold, labels)
-    return Decision(beliefs.clamped(labels), kept, labels, threshold, best)
+        reach = reaching(answer, labels, settings.target_precision, validation)
+        threshold = reach.threshold
+        if not reach.is_confirmed:
+            logger.warning("%s", reach.text())
+    kept = accepted(answer, threshold, labels, cardinality)
+    certain = with_certain(beliefs, labels, cardinality)
+    return Decision(certain, kept, labels, threshold, answer, reach, votes, cardinality)
 
 
-def unreached(target: float, best: Acceptance | None, num_links: int) -> str:
-    """Explain that a target precision cannot be reached, and which one can."""
-    if best is None:
-        found = f"none of the {num_links} validation links has a match"
-    else:
-        found = (
-            f"the best on {num_links} validation links is {best.precision:.3f} "
-            f"({best.num_accepted} accepted, threshold {best.threshold:.6g})"
-        )
-    return (
-        f"Precision {target:g} cannot be reached: {found}. Only training links are exported. "
-        "Choose a lower target precision or set a threshold."
-    )
+def reaching(answer: Beliefs, labels: Tensor, target: float, validation: IntArray) -> Reach:
+    """Choose the lowest threshold whose matches have a mean probability of the target precision.
+
+    The mean counts all matches, also those of entities without a counterpart. If the validation
+    links cannot confirm the target, even if all their matches are correct, the mean must be higher:
+    the share of errors that it allows shrinks in proportion to the number of links. Thresholds at
+    which the validation links contradict the target are not chosen.
+    """
+    given = torch.isin(torch.arange(answer.num_source), labels[:, 0].cpu())
+    best = answer.probs.max(1).values.double().cpu()[~given]
+    probs = best[best > 0].sort(descending=True).values.numpy()
+    judged = JudgedAnswer(answer, validation)
+    limit = confirmable(len(validation))
+    needed = np.log(1 - CONFIDENCE) / np.log(target) if 0 < target < 1 else len(validation)
+    allowed = (1 - target) * min(1.0, len(validation) / needed)
+    expected = np.cumsum(probs) / np.arange(1, len(probs) + 1)
+    last = np.append(probs[1:] != probs[:-1], len(probs) > 0)[: len(probs)]
+    fits = last & (1 - expected <= allowed + ROUNDING) & ~judged.contradicts(probs, target)
+    chosen = np.flatnonzero(fits)
+    threshold = float(probs[chosen[-1]]) if len(chosen) else math.inf
+    num_judged = judged.at(threshold).num_accepted if len(chosen) else 0
+    return Reach(target, threshold, limit, len(validation), num_judged)
 
 
 class AcceptedNumbers(TypedDict, total=False):
@@ -132,7 +202,7 @@ class ExportNumbers(TypedDict):
     threshold: float | None
     target_precision: float | None
     reached: bool | None
-    best: AcceptedNumbers | None
+    confirmable: float | None
     num_answered: int
     num_unmatched: int
     share_answered: float
@@ -146,22 +216,26 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
     """Compute the section ``export``: the threshold, and number and precision of matches."""
     at, wanted = decision.threshold, settings.target_precision
     num_given = len(decision.labels)  # training links have probability 1
-    num_free = decision.answer.num_source - num_given
-    probs = decision.answer.probs.max(1).values.double()
-    num_answered = int((probs > 0).sum()) - num_given
-    validation = JudgedAnswer(decision.answer, split.supervision.validation).at(0)
-    test = JudgedAnswer(decision.answer, split.test, split.num_missed).at(0)
+    num_labelled = len(torch.unique(decision.labels[:, 0]))
+    num_free = decision.answer.num_source - num_labelled
+    probs = decision.answer.probs.double().flatten()
+    num_answered = int((decision.answer.probs > 0).any(1).sum()) - num_labelled
+    num_matches = int((probs > 0).sum()) - num_given
+    known = split.supervision
+    given = np.concatenate([known.train, known.validation])
+    validation = JudgedAnswer(decision.answer, known.validation, given=known.train).at(0)
+    test = JudgedAnswer(decision.answer, split.test, split.num_missed, given).at(0)
     return {
         "formats": list(settings.formats),
         "top_k": settings.top_k,
         "threshold": at if 0 < at < math.inf else None,
         "target_precision": wanted,
-        "reached": None if wanted is None else at < math.inf,
-        "best": None if decision.best is None else _numbers(decision.best),
+        "reached": None if decision.reach is None else decision.reach.is_confirmed,
+        "confirmable": None if decision.reach is None else decision.reach.confirmable,
         "num_answered": num_answered,
         "num_unmatched": num_free - num_answered,
         "share_answered": num_answered / num_free if num_free else math.nan,
-        "mean_prob": (float(probs.sum()) - num_given) / num_answered if num_answered else math.nan,
+        "mean_prob": (float(probs.sum()) - num_given) / num_matches if num_matches else math.nan,
         "num_by_prob": _counts(probs, num_given),
         "validation": _numbers(validation),
         "test": _numbers(test),

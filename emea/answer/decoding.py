@@ -7,21 +7,83 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.matching.beliefs import Beliefs
+from emea.matching.many_matching import ManyMatching
+
+MORE_LIKELY = 0.5
+"""Least probability of a match if both entities may have further matches."""
 
 
-def accepted(answer: Beliefs, threshold: float, labels: Tensor) -> Beliefs:
+def with_certain(beliefs: Beliefs, labels: Tensor, cardinality: Cardinality) -> Beliefs:
+    """Return the beliefs in which labels are certain, and pairs that contradict them impossible.
+
+    An entity may have several labels if the cardinality allows them. Then, only labels have
+    probability 1.
+    """
+    if cardinality == Cardinality.ONE_TO_ONE:
+        return beliefs.clamped(labels)
+    pairs, probs = beliefs.pairs(), beliefs.probs[beliefs.probs > 0].double()
+    num_target = 1 + max(beliefs.num_target, int(labels[:, 1].max()) if len(labels) else 0)
+    keys, known = (part[:, 0] * num_target + part[:, 1] for part in (pairs, labels))
+    kept = ~torch.isin(keys, known)
+    for column in cardinality.unique_sides.values():
+        kept &= ~torch.isin(pairs[:, column], labels[:, column])
+    return ManyMatching.of_pairs(
+        torch.cat([labels, pairs[kept]]),
+        torch.cat([probs.new_ones(len(labels)), probs[kept].clamp(max=BELOW_ONE)]),
+        beliefs.num_source,
+        num_target,
+    ).beliefs()
+
+
+BELOW_ONE = 1 - 1e-12
+"""Largest probability of a match that is not a label, if an entity may have several matches."""
+
+
+@dataclass(frozen=True)
+class ManyAnswer:
+    """Selects all pairs that a cardinality allows, if entities may have several counterparts.
+
+    An entity with at most one counterpart has its most probable one. If both entities of a pair may
+    have several, the pair must be more probable than not.
+
+    Args:
+        cardinality: How many counterparts an entity may have.
+    """
+
+    cardinality: Cardinality
+
+    def __call__(self, beliefs: Beliefs, labels: Tensor) -> Beliefs:
+        """Select the pairs; labels are kept."""
+        found = with_certain(beliefs, labels, self.cardinality)
+        if self.cardinality.one_target:
+            return BestAnswer()(found, labels)
+        chosen = found.probs >= MORE_LIKELY
+        if self.cardinality.one_source:
+            sources = torch.arange(found.num_source, device=found.targets.device)
+            chosen = chosen_sources(found)[found.targets] == sources.unsqueeze(1)
+        return replace(found, probs=found.probs * chosen)
+
+
+def accepted(
+    answer: Beliefs,
+    threshold: float,
+    labels: Tensor,
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE,
+) -> Beliefs:
     """Remove matches below a threshold; labels are kept.
 
     Args:
         answer: Beliefs with one slot; probability 0 means no match.
         threshold: Minimum probability; above 1, only labels are kept.
         labels: ``[num_labels, 2]`` links that are certain.
+        cardinality: How many counterparts an entity may have.
     """
     # In double precision, so that a threshold taken from a probability accepts that probability.
     probs = answer.probs.masked_fill(answer.probs.double() < threshold, 0)
-    return replace(answer, probs=probs).clamped(labels)
+    return with_certain(replace(answer, probs=probs), labels, cardinality)
 
 
 @dataclass(frozen=True)
@@ -92,13 +154,10 @@ class SinkhornAnswer:
     Only candidates are stored: a round costs ``num_source * num_candidates``.
 
     Args:
-        rounds: Number of normalisations of each side.
-        temperature: Beliefs are raised to the power ``1 / temperature`` at the start. Values
-            below 1 give a harder assignment and need more rounds.
+        rounds: Number of normalisations of each side; later ones change little.
     """
 
-    rounds: int
-    temperature: float
+    rounds: int = 20
 
     def __call__(self, beliefs: Beliefs, labels: Tensor) -> Beliefs:
         """Select the best candidates after the last round, with their new probabilities."""
@@ -106,11 +165,11 @@ class SinkhornAnswer:
 
     def balanced(self, beliefs: Beliefs) -> Beliefs:
         """Return the same candidates with probabilities that are normalised on both sides."""
-        # In double precision and as logarithms, because a low temperature spans many magnitudes.
+        # in double precision, because beliefs can span many magnitudes
         exact = replace(beliefs, probs=beliefs.probs.double())
         left = exact.rest_prob.clamp(min=LEAST_REST).unsqueeze(1)
         own = torch.cat([exact.probs, left], dim=1)
-        shares = torch.softmax(own.log() / self.temperature, dim=1)
+        shares = torch.softmax(own.log(), dim=1)
         probs, rest = shares[:, :-1], shares[:, -1:]
         for _ in range(self.rounds):
             probs = probs / claims(replace(beliefs, probs=probs)).clamp(min=1)[beliefs.targets]

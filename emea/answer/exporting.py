@@ -1,4 +1,4 @@
-"""Writes a decision to export files: tab-separated, JSON lines, N-Triples and SSSOM."""
+"""Writes a decision to export files: tab-separated, JSON lines, RDF and SSSOM."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from emea.answer.alignment import PREDICATES, Alignment, Origin, Row, statements
+from emea.answer.alignment import Alignment, Origin, Row
 from emea.answer.decision import Decision
+from emea.answer.rdf import owl_triples, rdf_cells
 from emea.answer.sssom import sssom_lines
 from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
-from emea.data.entity_kinds import OWL
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
@@ -43,29 +43,49 @@ def write_alignment(
     Returns:
         The written files.
     """
-    probs = decision.answer.probs.max(1).values.cpu().numpy()
-    targets = decision.answer.best_targets().cpu().numpy()
-    is_given = np.zeros(len(probs), dtype=bool)
-    is_given[decision.labels[:, 0].cpu().numpy()] = True
+    sources, targets, probs = selected(decision.answer)
+    witnesses = decision.witnesses()
+    given = set(map(tuple, decision.labels.tolist()))
+    pairs = zip(sources.tolist(), targets.tolist(), strict=True)
     candidates, candidate_probs = top_candidates(decision.beliefs, settings.top_k)
     alignment = Alignment(
         pair=pair,
         origin=origin_of(header, decoder, decision.threshold),
-        targets=np.where(probs > 0, targets, NO_MATCH),
+        targets=targets,
         probs=probs,
-        is_given=is_given,
+        is_given=np.array([both in given for both in pairs], dtype=bool),
         candidates=candidates,
         candidate_probs=candidate_probs,
+        vocabulary=settings.vocabulary,
+        close_below=settings.close_below or 0.0,
+        witnesses=None if witnesses is None else witnesses.numpy(),
+        sources=sources,
     )
     return write_formats(folder, FORMATS, settings.formats, alignment)
 
 
+def selected(answer: Beliefs) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return source, target and probability of each match, ordered by source.
+
+    A source entity without a match has one entry with ``NO_MATCH`` and probability 0. Its most
+    probable match comes first.
+    """
+    targets, probs = top_candidates(answer, answer.num_candidates)
+    shown = probs > 0
+    shown[:, 0] = True
+    sources = np.nonzero(shown)[0]
+    return sources, np.where(probs > 0, targets, NO_MATCH)[shown], probs[shown]
+
+
 def answered_pairs(decision: Decision) -> dict[int, tuple[int, float]]:
-    """Return target and probability by source entity, rounded as in ``alignment.tsv``."""
-    probs = decision.answer.probs.max(1).values.tolist()
-    targets = decision.answer.best_targets().tolist()
-    pairs = enumerate(zip(targets, probs, strict=True))
-    return {source: (target, round(prob, DIGITS)) for source, (target, prob) in pairs if prob > 0}
+    """Return the best target of each source entity, with its probability as in the files."""
+    found: dict[int, tuple[int, float]] = {}
+    for source, target, prob in zip(
+        *map(np.ndarray.tolist, selected(decision.answer)), strict=True
+    ):
+        if prob > 0:
+            found.setdefault(source, (target, round(prob, DIGITS)))
+    return found
 
 
 def top_candidates(beliefs: Beliefs, num: int) -> tuple[IntArray, FloatArray]:
@@ -96,11 +116,21 @@ def origin_of(header: RunHeader, decoder: str, threshold: float) -> Origin:
 
 
 def matched_lines(alignment: Alignment) -> Iterator[str]:
-    """Yield lines of ``alignment.tsv``: source, target and probability of each match."""
-    yield "source\ttarget\tprobability"
+    """Yield lines of ``alignment.tsv``: source, target and probability of each match.
+
+    The matches of an ensemble also have the number of encoders that agree.
+    """
     rows = np.flatnonzero(alignment.targets != NO_MATCH)
     targets = _names(alignment.pair.target, alignment.targets[rows])
-    yield from _lines(alignment, rows, targets, alignment.probs[rows].tolist())
+    lines = _lines(alignment, rows, targets, alignment.probs[rows].tolist())
+    header, counts = "source\ttarget\tprobability", alignment.witnesses
+    if counts is None:
+        yield header
+        yield from lines
+        return
+    yield f"{header}\twitnesses"
+    for line, count in zip(lines, counts[rows].tolist(), strict=True):
+        yield f"{line}\t{count}"
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
@@ -109,7 +139,9 @@ def unmatched_lines(alignment: Alignment) -> Iterator[str]:
     rows = np.flatnonzero(alignment.targets == NO_MATCH)
     candidates, probs = [""] * len(rows), [0.0] * len(rows)
     if alignment.candidates.shape[1]:
-        best, best_probs = alignment.candidates[rows, 0], alignment.candidate_probs[rows, 0]
+        entities = alignment.entities[rows]
+        best = alignment.candidates[entities, 0]
+        best_probs = alignment.candidate_probs[entities, 0]
         known = np.flatnonzero(best_probs > 0)
         names = _names(alignment.pair.target, best[known])
         for place, name, prob in zip(
@@ -123,7 +155,7 @@ def _lines(
     alignment: Alignment, rows: IntArray, targets: list[str], probs: list[float]
 ) -> Iterator[str]:
     """Yield a line with the name of each source entity, the other name and the probability."""
-    sources = _names(alignment.pair.source, rows)
+    sources = _names(alignment.pair.source, alignment.entities[rows])
     for source, target, prob in zip(sources, targets, probs, strict=True):
         yield f"{source}\t{target}\t{prob:.6f}"
 
@@ -153,7 +185,7 @@ DIGITS = 6
 
 
 def json_lines(alignment: Alignment) -> Iterator[str]:
-    """Yield lines of ``alignment.jsonl``: one JSON object per source entity.
+    """Yield lines of ``alignment.jsonl``: one JSON object per source entity and match.
 
     Candidates whose probability rounds to 0 are left out.
     """
@@ -176,18 +208,6 @@ def _object(row: Row) -> dict[str, Any]:
     }
 
 
-def owl_triples(alignment: Alignment) -> Iterator[str]:
-    """Yield an N-Triples line for each source entity that has a target.
-
-    Individuals are joined by ``owl:sameAs``, classes by ``owl:equivalentClass`` and properties by
-    ``owl:equivalentProperty``.
-    """
-    for statement in statements(alignment):
-        if statement.target_iri is not None:
-            predicate = f"{OWL}{PREDICATES[statement.kind]}"
-            yield f"<{statement.source_iri}> <{predicate}> <{statement.target_iri}> ."
-
-
 ALIGNMENT_FILE = "alignment.tsv"
 """The alignment file that every run writes."""
 
@@ -196,6 +216,7 @@ FORMATS: dict[str, dict[str, Callable[[Alignment], Iterator[str]]]] = {
     "nt": {"alignment.nt": owl_triples},
     "sssom": {"alignment.sssom.tsv": sssom_lines},
     "jsonl": {"alignment.jsonl": json_lines},
+    "alignment": {"alignment.rdf": rdf_cells},
 }
 """Files of each format and the functions that produce their lines."""
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
 from emea.answer.exporting import cell, write_formats
+from emea.answer.rdf import Cell, cell_lines
 from emea.answer.sssom import COLUMNS, CompactURIs, header_lines, sssom_cell
 from emea.data.entity_kinds import OWL, RDFS, is_blank
 from emea.data.names import entity_iri, entity_uri
@@ -133,6 +134,19 @@ def schema_triples(schema: Schema) -> Iterator[str]:
         yield f"{lower} <{predicate}> {upper} ."
 
 
+RELATIONS_OF_CELLS = {"equivalent": "=", "narrower": "<", "broader": ">"}
+
+
+def schema_cells(schema: Schema) -> Iterator[str]:
+    """Yield the lines of ``schema.rdf``, without inverse relations, which it cannot express."""
+    cells = (
+        Cell(one.source, one.target, _measure(one.row), RELATIONS_OF_CELLS[one.row.mapping])
+        for one in _statements(schema)
+        if not one.row.inverse
+    )
+    yield from cell_lines(schema.name, cells)
+
+
 MATCHED = "semapv:InstanceBasedMatching"
 """The matches of entities decide which terms correspond."""
 
@@ -149,7 +163,8 @@ def schema_sssom_lines(schema: Schema, origin: Origin) -> Iterator[str]:
     prefixes = of_subject.prefixes | of_object.prefixes
     comment = "The confidence is the probability of the inclusion, or the smaller of both."
     yield from header_lines(schema.name, origin, prefixes, comment, part="schema")
-    yield "\t".join((*COLUMNS, "comment"))
+    columns = [name for name in COLUMNS if name != "mapping_cardinality"]
+    yield "\t".join((*columns, "comment"))
     for one in stated:
         kind = "owl class" if one.is_class else "rdf property"
         cells = (
@@ -171,10 +186,13 @@ def _predicate(stated: _Statement) -> str | None:
     return "skos:narrowMatch"  # the object is narrower than the subject
 
 
-def _confidence(row: TermMatch) -> str:
+def _measure(row: TermMatch) -> float:
     forth, back = row.source_in_target, row.target_in_source
-    prob = {"equivalent": min(forth, back), "narrower": forth, "broader": back}[row.mapping]
-    return f"{prob:.6f}".rstrip("0").rstrip(".")
+    return {"equivalent": min(forth, back), "narrower": forth, "broader": back}[row.mapping]
+
+
+def _confidence(row: TermMatch) -> str:
+    return f"{_measure(row):.6f}".rstrip("0").rstrip(".")
 
 
 def _comment(stated: _Statement) -> str:
@@ -192,6 +210,7 @@ SCHEMA_FORMATS: dict[str, dict[str, Callable[[Schema, Origin], Iterator[str]]]] 
     },
     "nt": {"schema.nt": lambda schema, _: schema_triples(schema)},
     "sssom": {"schema.sssom.tsv": schema_sssom_lines},
+    "alignment": {"schema.rdf": lambda schema, _: schema_cells(schema)},
 }
 """Files of each format and the functions that produce their lines."""
 

@@ -2,12 +2,15 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from emea.answer.alignment import PREDICATES, Alignment, Origin, Row, Statement, statements
+import numpy as np
+
+from emea.answer.alignment import Alignment, Origin, Row, Statement, statements, supported
 from emea.data.entity_kinds import OWL, RDF, RDFS, EntityKind, is_blank
 from emea.data.formats.link_file import NO_TERM_FOUND
 from emea.data.names import EMEA, entity_iri, entity_uri
@@ -80,6 +83,12 @@ def _shared(starts: Sequence[str]) -> str:
 MATCHED = "semapv:StructuralMatching"
 """Embeddings and rules use the structure of the graphs."""
 
+LEXICAL = "semapv:LexicalMatching"
+"""The entities have equal or similar literals, and no matched neighbours."""
+
+COMPOSITE = "semapv:CompositeMatching"
+"""Both literals and matched neighbours support the match."""
+
 GIVEN = "semapv:UnspecifiedMatching"
 """How the links of the data were found is unknown."""
 
@@ -100,6 +109,7 @@ COLUMNS = (
     "object_label",
     "object_type",
     "mapping_justification",
+    "mapping_cardinality",
     "confidence",
 )
 
@@ -131,11 +141,39 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
     prefixes = of_subject.prefixes | of_object.prefixes
     yield from header_lines(pair.name, alignment.origin, prefixes, COMMENT)
     yield "\t".join(COLUMNS)
+    justifications = _justifications(alignment)
+    cardinalities = _cardinalities(alignment)
     for statement in statements(alignment):
-        found = NO_TERM_FOUND
+        found, cardinality = NO_TERM_FOUND, "1:0"
         if statement.target_iri is not None:
             found = of_object(entity_uri(statement.target_iri))
-        yield _line(of_subject(entity_uri(statement.source_iri)), found, statement)
+            cardinality = cardinalities[statement.source, statement.target]
+        why = GIVEN if statement.row.is_given else justifications.get(statement.source, MATCHED)
+        subject = of_subject(entity_uri(statement.source_iri))
+        yield _line(subject, found, statement, (why, cardinality))
+
+
+def _cardinalities(alignment: Alignment) -> dict[tuple[int, int], str]:
+    """Return ``mapping_cardinality`` by match: whether its entities have other matches, too."""
+    is_match = alignment.targets >= 0
+    columns = alignment.entities[is_match].tolist(), alignment.targets[is_match].tolist()
+    counts = [Counter(column) for column in columns]
+    return {
+        (
+            source,
+            target,
+        ): f"{'n' if counts[1][target] > 1 else 1}:{'n' if counts[0][source] > 1 else 1}"
+        for source, target in zip(*columns, strict=True)
+    }
+
+
+def _justifications(alignment: Alignment) -> dict[int, str]:
+    """Return the justification of each match that literals support."""
+    by_structure, by_literals = supported(alignment)
+    return {
+        entity: COMPOSITE if by_structure[entity] else LEXICAL
+        for entity in np.flatnonzero(by_literals).tolist()
+    }
 
 
 def header_lines(
@@ -173,7 +211,7 @@ def header_lines(
     yield f"#mapping_date: {origin.date}"  # without quotes: YAML reads it as a date
 
 
-def _line(subject: str, found: str, statement: Statement) -> str:
+def _line(subject: str, found: str, statement: Statement, about: tuple[str, str]) -> str:
     row: Row = statement.row
     object_type = "" if row.target is None else TYPES[statement.kind]
     confidence = "" if row.target is None else f"{row.prob:.6f}".rstrip("0").rstrip(".")
@@ -182,10 +220,10 @@ def _line(subject: str, found: str, statement: Statement) -> str:
             subject,
             row.source_label or row.source,
             TYPES[statement.kind],
-            f"owl:{PREDICATES[statement.kind]}",
+            statement.predicate,
         ),
         *(found, row.target_label or row.target or "", object_type),
-        *(GIVEN if row.is_given else MATCHED, confidence),
+        *(*about, confidence),
     )
     return "\t".join(map(sssom_cell, cells))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -54,11 +55,10 @@ class Beliefs:
         """Return the most probable candidate of each source entity."""
         return self.targets.gather(1, self.best_slots().unsqueeze(1)).squeeze(1)
 
-    def sampled_targets(self, generator: torch.Generator | None = None) -> Tensor:
-        """Draw a candidate of each source entity in proportion to its probability."""
-        probs = self.probs + 1e-30  # rows without any probability are sampled uniformly
-        slots = torch.multinomial(probs, 1, generator=generator)
-        return self.targets.gather(1, slots).squeeze(1)
+    def pairs(self) -> Tensor:
+        """Return ``[num_pairs, 2]`` sources and targets of all pairs of positive probability."""
+        sources, slots = (self.probs > 0).nonzero(as_tuple=True)
+        return torch.stack([sources, self.targets[sources, slots]], dim=1)
 
     def clamped(self, links: Tensor) -> "Beliefs":
         """Return the beliefs, with probability 1 for each link of a linked source entity.
@@ -157,6 +157,20 @@ class DenseBeliefs:
             start = block.stop
 
 
+class Matched(NamedTuple):
+    """Holds the matches of some source entities.
+
+    Args:
+        places: Place of each match's source entity among these entities, ascending.
+        targets: Target entity of each match.
+        probs: Probability of each match.
+    """
+
+    places: Tensor
+    targets: Tensor
+    probs: Tensor
+
+
 @dataclass(frozen=True, eq=False)
 class Matching:
     """Holds a one-to-one matching: each entity of either side has at most one counterpart.
@@ -210,6 +224,20 @@ class Matching:
     def pairs(self) -> Tensor:
         """Return ``[num_pairs, 2]`` matched source and target entities."""
         return torch.stack([self.sources, self.targets[self.sources]], dim=1)
+
+    def pair_probs(self) -> Tensor:
+        """Return ``[num_pairs]`` the probability of each pair of ``pairs``."""
+        return self.probs[self.sources]
+
+    def matched(self, sources: Tensor) -> Matched:
+        """Return the matches of some source entities."""
+        targets = self.targets[sources]
+        index = (targets >= 0).nonzero().squeeze(1)
+        return Matched(index, targets[index], self.probs[sources[index]])
+
+    def source_probs(self) -> Tensor:
+        """Return the probability of each source entity's match, 0 if it has no match."""
+        return self.probs
 
     def target_probs(self) -> Tensor:
         """Return the probability of each target entity's match, 0 if it has no match."""

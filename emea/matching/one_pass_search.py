@@ -132,10 +132,10 @@ def spread_rows(vectors: Tensor, num_rows: int) -> Tensor:
 def _dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
     """Return the exact dot products of each query with its candidates."""
     is_compiled = kernels.uses_numba(queries) and queries.dtype == torch.float32
-    pair_dots = compiled.pair_dots if is_compiled else gathered_dots
+    dots_of = compiled.pair_dots if is_compiled else gathered_dots
     dots = torch.empty(columns.shape, dtype=queries.dtype)
     for rows in torch.split(torch.arange(len(queries)), ROWS_PER_GROUP):
         some = columns[rows]
         pairs = rows.repeat_interleave(some.shape[1]), some.flatten()
-        dots[rows] = pair_dots(queries, vectors, *pairs).view(some.shape)
+        dots[rows] = dots_of(queries, vectors, *pairs).view(some.shape)
     return dots

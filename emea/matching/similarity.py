@@ -73,12 +73,6 @@ class Similarity:
         """Number of target entities."""
         return len(self.target)
 
-    @property
-    def uses_compiled_products(self) -> bool:
-        """Whether a compiled loop computes the products of all pairs, so that ties stay ties."""
-        size = self.source.numel() + self.target.numel()
-        return self.source.dtype == torch.float32 and kernels.uses_numba(self.source, size)
-
     def scores(self, rows: Tensor, columns: Tensor | None = None) -> Tensor:
         """Return ``[len(rows), len(columns)]`` scores of the given source and target entities."""
         target, offset = self.target, self.target_offset
@@ -90,12 +84,7 @@ class Similarity:
 
     def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Return the score of each row with the column at the same position, ``[num_pairs]``."""
-        dots_of = gathered_dots
-        if self.uses_compiled_products:
-            dots_of = compiled.pair_dots
-        elif kernels.uses_triton(self.source):
-            dots_of = compiled.triton_pair_dots
-        scores = self.scale * dots_of(self.source, self.target, rows, columns)
+        scores = self.scale * pair_dots(self.source, self.target, rows, columns)
         return scores - self.source_offset[rows] - self.target_offset[columns]
 
     def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -155,6 +144,19 @@ def rows_per_block(target: Tensor, num_columns: int) -> int:
     """Return how many rows of ``num_columns`` scores fit into one block."""
     budget = block_budget(BLOCK_BYTES, target.device)
     return max(1, budget // (target.element_size() * max(1, num_columns)))
+
+
+def pair_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Return the dot product of ``first[row]`` and ``second[column]`` of each pair.
+
+    Equal vectors have equal products, so that ties stay ties.
+    """
+    if kernels.uses_triton(first):
+        return compiled.triton_pair_dots(first, second, rows, columns)
+    is_compiled = kernels.uses_numba(first, first.numel() + second.numel())
+    if is_compiled and first.dtype == torch.float32:
+        return compiled.pair_dots(first, second, rows, columns)
+    return gathered_dots(first, second, rows, columns)
 
 
 @in_smaller_blocks

@@ -1,18 +1,19 @@
 """Rows, statements and kinds of an alignment."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyoxigraph
 import pytest
 
-from emea.answer.alignment import Alignment, statements
-from emea.answer.exporting import owl_triples
+from emea.answer.alignment import Alignment, statements, supported
+from emea.answer.rdf import owl_triples
 from emea.answer.sssom import sssom_lines
 from emea.data.entity_kinds import OWL, RDF
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair
+from emea.data.graph_pair import GraphPair, LiteralMatches
 
 from .odd_alignments import ORIGIN, alignment_of
 
@@ -96,3 +97,53 @@ def test_sssom_py_keeps_every_row(tmp_path: Path) -> None:
         "owl:equivalentClass",
         "owl:equivalentProperty",
     }
+
+
+def random_alignment(seed: int) -> Alignment:
+    """An alignment of random graphs, with random values that match."""
+    rng = np.random.default_rng(seed)
+    size, num_values = 8, 5
+
+    def graph(num_edges: int, first: int, last: int) -> KnowledgeGraph:
+        heads, tails = rng.integers(0, size, num_edges), rng.integers(first, last, num_edges)
+        relations = rng.integers(0, 2, num_edges)
+        return KnowledgeGraph(np.stack([heads, relations, tails], axis=1), size + num_values, 2)
+
+    plain = [graph(12, 0, size), graph(12, 0, size)]
+    extended = [
+        replace(one, triples=np.concatenate([one.triples, graph(6, size, size + 5).triples]))
+        for one in plain
+    ]
+    pairs = rng.integers(size, size + num_values, (6, 2))
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    matches = LiteralMatches(*extended, np.unique(pairs, axis=0), np.ones(6), nothing, np.ones(0))
+    pair = GraphPair("p", *(replace(one, num_entities=size) for one in plain), nothing)
+    targets = np.where(rng.random(size) < 0.7, rng.integers(0, size, size), -1)
+    found = alignment_of(list("abcdefgh"), list("stuvwxyz"), targets.tolist())
+    return replace(found, pair=replace(pair, literals=matches))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_evidence_of_a_match_is_that_of_a_loop(seed: int) -> None:
+    alignment = random_alignment(seed)
+    pair, targets = alignment.pair, alignment.targets.tolist()
+    assert pair.literals is not None
+    known = {(h, t) for h, _, t in pair.target.triples.tolist()}
+    values = {(h, t) for h, _, t in pair.literals.target.triples.tolist()}
+    matched = set(map(tuple, pair.literals.pairs.tolist()))
+    structural, lexical = set(), set()
+    for head, _, tail in pair.literals.source.triples.tolist():
+        if tail < 8:
+            both = targets[head], targets[tail]
+            if -1 not in both and (both in known or both[::-1] in known):
+                structural |= {head, tail}
+        elif any((targets[head], other) in values for one, other in matched if one == tail):
+            lexical.add(head)
+    by_structure, by_literals = supported(alignment)
+    assert set(np.flatnonzero(by_structure).tolist()) == structural
+    assert set(np.flatnonzero(by_literals).tolist()) == lexical
+    reasons = [line.split("\t")[7] for line in sssom_lines(alignment) if line[0] != "#"][1:]
+    for entity, reason in enumerate(reasons[1:], 1):
+        expected = "Structural" if entity not in lexical else "Lexical"
+        expected = "Composite" if entity in structural & lexical else expected
+        assert targets[entity] < 0 or reason == f"semapv:{expected}Matching"

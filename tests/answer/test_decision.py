@@ -132,14 +132,6 @@ def test_refused_settings_are_reported_before_training(
     assert not (tmp_path / "checkpoint.safetensors").exists()
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        ("decoding=sinkhorn", "decoding.rounds=0"),
-        ("decoding=sinkhorn", "decoding.temperature=0"),
-        ("decoding=hungarian", "decoding.unmatched_prob=-1"),
-    ],
-)
-def test_the_command_line_refuses_settings_without_meaning(override: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigError, match=override[1].split("=")[0]):
-        check_overrides(override)
+def test_the_command_line_refuses_settings_without_meaning() -> None:
+    with pytest.raises(ConfigError, match=r"decoding\.unmatched_prob"):
+        check_overrides(["decoding=hungarian", "decoding.unmatched_prob=-1"])

@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from emea.answer.decoding import (
+    MORE_LIKELY,
     BestAnswer,
     HungarianAnswer,
+    ManyAnswer,
     MutualAnswer,
     SinkhornAnswer,
     accepted,
     claims,
 )
+from emea.config.settings.cardinality import Cardinality
 from emea.matching.beliefs import Beliefs
 
 from ..matching.random_beliefs import answered, certain, free_table, random_beliefs
@@ -78,13 +81,10 @@ def test_pairs_are_those_of_a_loop(tied: bool) -> None:
 NO_LABELS = torch.zeros(0, 2, dtype=torch.int64)
 
 
-def dense_shares(
-    beliefs: Beliefs, labels: torch.Tensor, rounds: int, temperature: float
-) -> np.ndarray:
+def dense_shares(beliefs: Beliefs, labels: torch.Tensor, rounds: int) -> np.ndarray:
     table = free_table(beliefs, labels)
     num_source, num_target = table.shape
-    rest = [max(0.0, 1 - table[s].sum()) ** (1 / temperature) for s in range(num_source)]
-    table = table ** (1 / temperature)
+    rest = [max(0.0, 1 - table[s].sum()) for s in range(num_source)]
     for turn in range(rounds + 1):
         for t in range(num_target if turn else 0):
             table[:, t] /= max(1.0, table[:, t].sum())
@@ -95,13 +95,12 @@ def dense_shares(
     return table
 
 
-@pytest.mark.parametrize("temperature", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("rounds", [1, 4])
-def test_equals_dense_loops(rounds: int, temperature: float) -> None:
+def test_equals_dense_loops(rounds: int) -> None:
     for seed in range(25):
         beliefs, labels = random_beliefs(seed)
-        shares = dense_shares(beliefs, labels, rounds, temperature)
-        answer = answered(SinkhornAnswer(rounds, temperature)(beliefs, labels))
+        shares = dense_shares(beliefs, labels, rounds)
+        answer = answered(SinkhornAnswer(rounds)(beliefs, labels))
         open_rows = [source for source in range(len(shares)) if shares[source].any()]
         assert set(answer) == {*open_rows, *certain(labels)}, seed
         assert {source: answer[source] for source in certain(labels)} == certain(labels), seed
@@ -114,21 +113,15 @@ def test_equals_dense_loops(rounds: int, temperature: float) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_after_many_rounds_both_sides_are_normalised(seed: int) -> None:
     beliefs, labels = random_beliefs(seed)
-    balanced = SinkhornAnswer(rounds=2000, temperature=1.0).balanced(beliefs.without(labels))
+    balanced = SinkhornAnswer(rounds=2000).balanced(beliefs.without(labels))
     assert claims(balanced).max() <= 1 + 1e-2
     assert balanced.probs.sum(1).max() <= 1 + 1e-12
 
 
 def test_a_matching_does_not_change() -> None:
     matching = Beliefs(torch.tensor([[2], [0], [1]]), torch.tensor([[0.5], [0.0], [0.9]]))
-    balanced = SinkhornAnswer(rounds=20, temperature=1.0).balanced(matching)
+    balanced = SinkhornAnswer(rounds=20).balanced(matching)
     assert torch.allclose(balanced.probs, matching.probs.double())
-
-
-def test_a_low_temperature_loses_no_entity() -> None:
-    beliefs = Beliefs(torch.tensor([[0, 1]]), torch.tensor([[1e-20, 0.5]]))
-    answer = answered(SinkhornAnswer(rounds=20, temperature=0.001)(beliefs, NO_LABELS))
-    assert answer == {0: (1, pytest.approx(0.5))}  # as likely as all other targets together
 
 
 FORBIDDEN = 1e9
@@ -173,3 +166,36 @@ def test_one_to_one_and_as_probable_as_any_other(seed: int, unmatched_prob: floa
     best = dense_assignment(table, unmatched_prob)
     value = log_prob(table, pairs, unmatched_prob)
     assert value == pytest.approx(log_prob(table, best, unmatched_prob))
+
+
+@pytest.mark.parametrize("cardinality", list(Cardinality)[1:])
+def test_all_pairs_that_the_cardinality_allows(cardinality: Cardinality) -> None:
+    for seed in range(30):
+        beliefs, labels = random_beliefs(seed, tied=False)
+        known = set(map(tuple, labels.tolist()))
+        rows = zip(beliefs.pairs().tolist(), beliefs.probs[beliefs.probs > 0].tolist(), strict=True)
+        free = {
+            (source, target): prob
+            for (source, target), prob in rows
+            if not any(
+                (source, target)[side] == label[side]
+                for side in cardinality.unique_sides.values()
+                for label in known
+            )
+        }
+        expected = {
+            pair
+            for pair, prob in free.items()
+            if all(
+                prob == max(one for other, one in free.items() if other[side] == pair[side])
+                for side in cardinality.unique_sides.values()
+            )
+        }
+        if not cardinality.unique_sides:
+            expected = {pair for pair in free if free[pair] >= MORE_LIKELY}
+        answer = ManyAnswer(cardinality)(beliefs, labels)
+        assert set(map(tuple, answer.pairs().tolist())) == expected | known
+        kept = accepted(answer, 0.6, labels, cardinality)
+        sure = {pair for pair in expected - known if free[pair] >= 0.6}
+        assert set(map(tuple, kept.pairs().tolist())) == sure | known
+        assert len(accepted(answer, math.inf, labels, cardinality).pairs()) == len(known)

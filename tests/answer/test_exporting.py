@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyoxigraph
 import pytest
 from hypothesis import given
 
@@ -16,12 +17,13 @@ from emea.answer.exporting import (
     cell,
     json_lines,
     matched_lines,
-    owl_triples,
     unmatched_lines,
     write_formats,
 )
+from emea.answer.rdf import owl_triples, rdf_cells
 from emea.config.settings.execution import EXPORT_FORMATS
 from emea.data.arrays import NO_MATCH
+from emea.data.formats.alignment_file import ALIGNMENT
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes, entity_iri
@@ -72,25 +74,19 @@ def read_again(path: Path, source: list[str], target: list[str]) -> tuple[list[l
     return links.tolist(), reading.num_unknown
 
 
-@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
-def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path) -> None:
-    source = ["http://a.org/x y", "Batman: Year One", "柏林", "alone", "100%"]
-    target = ["Berlin", "http://b.org/柏:林", "Batman", "17"]
+@pytest.mark.parametrize("vocabulary", ["owl", "skos"])
+@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt", "alignment.rdf"])
+def test_an_alignment_can_be_the_links_of_another_run(
+    file: str, vocabulary: str, tmp_path: Path
+) -> None:
+    # in DBP15K, names contain %22 and %3F next to characters outside ASCII
+    source = ["http://a.org/x y", "Batman: Year One", "http://a.org/柏%3F", "alone", "100%"]
+    target = ["Berlin", "http://b.org/柏:林", "Batman", "http://b.org/%22é%"]
     alignment = alignment_of(source, target, [3, 2, 0, NO_MATCH, 1])
-    write_formats(tmp_path, FORMATS, ["nt", "sssom"], alignment)
+    alignment = replace(alignment, vocabulary=vocabulary)
+    write_formats(tmp_path, FORMATS, ["nt", "sssom", "alignment"], alignment)
     links, num_unknown = read_again(tmp_path / file, source, target)
     assert sorted(links) == [[0, 3], [1, 2], [2, 0], [4, 1]]
-    assert num_unknown == 0
-
-
-@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
-def test_names_that_are_partly_percent_encoded_are_found_again(file: str, tmp_path: Path) -> None:
-    # in DBP15K, names contain %22 and %3F next to characters outside ASCII
-    source = ["http://a.org/柏%3F", "http://a.org/x%2Fy z", "http://a.org/%22é", "http://a.org/é%"]
-    target = [name.replace("a.org", "b.org") for name in source]
-    write_formats(tmp_path, FORMATS, ["nt", "sssom"], alignment_of(source, target, [1, 0, 3, 2]))
-    links, num_unknown = read_again(tmp_path / file, source, target)
-    assert links == [[0, 1], [1, 0], [2, 3], [3, 2]]
     assert num_unknown == 0
 
 
@@ -131,11 +127,6 @@ TRIPLE = re.compile(rf"{IRI} {IRI} {IRI} \.")
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 
 
-def test_triples() -> None:
-    alignment = alignment_of(["http://a.org/x y", "b"], ["http://b.org/柏", "y"], [0, -1], "zh")
-    assert list(owl_triples(alignment)) == [f"<http://a.org/x%20y> <{SAME_AS}> <http://b.org/柏> ."]
-
-
 @given(alignments())
 def test_every_line_is_a_triple_of_the_answer(alignment: Alignment) -> None:
     matches = [TRIPLE.fullmatch(line) for line in owl_triples(alignment)]
@@ -147,6 +138,28 @@ def test_every_line_is_a_triple_of_the_answer(alignment: Alignment) -> None:
         for source, target in answer(alignment).items()
         if target is not None and not source.startswith("_:") and not target.startswith("_:")
     ]
+
+
+def test_improbable_matches_are_close_matches() -> None:
+    alignment = alignment_of(["a", "b", "c"], ["x", "y", "z"], [0, 1, 2])  # 1, 1/2 and 1/3
+    alignment = replace(alignment, vocabulary="skos", close_below=0.5)
+    skos = "http://www.w3.org/2004/02/skos/core#"
+    predicates = [line.split(" ")[1] for line in owl_triples(alignment)]
+    assert predicates == [f"<{skos}exactMatch>", f"<{skos}exactMatch>", f"<{skos}closeMatch>"]
+
+
+def test_alignment_rdf_has_a_measure_for_each_match() -> None:
+    alignment = alignment_of(["http://a.org/x&y", "b", "_:c"], ["http://b.org/x"], [0, 0, 0])
+    text = "\n".join(rdf_cells(alignment))
+    quads = pyoxigraph.parse(text.encode(), pyoxigraph.RdfFormat.RDF_XML)
+    found: dict[str, list[str]] = {}
+    for quad in quads:
+        part = quad.predicate.value.removeprefix(f"{ALIGNMENT}#")
+        found.setdefault(part, []).append(quad.object.value)
+    assert found["entity1"] == ["http://a.org/x&y", "urn:emea:a%20pair:source:b"]
+    assert found["entity2"] == ["http://b.org/x"] * 2
+    assert found["measure"] == ["1.000000", "0.500000"]
+    assert found["relation"] == ["=", "="]
 
 
 def test_tab_separated_lines() -> None:

@@ -13,11 +13,13 @@ from emea.answer.schema import (
     TermMatch,
     class_lines,
     relation_lines,
+    schema_cells,
     schema_sssom_lines,
     schema_triples,
     write_schema,
 )
 from emea.data.entity_kinds import OWL, RDFS
+from emea.data.formats.alignment_file import ALIGNMENT
 
 from .odd_alignments import ORIGIN
 
@@ -133,3 +135,14 @@ def test_an_empty_mapping_has_headers_only(tmp_path: Path) -> None:
     write_schema(tmp_path, Schema("zh", [], []), ORIGIN, ["nt", "sssom"])
     assert (tmp_path / "relations.tsv").read_text().count("\n") == 1
     assert (tmp_path / "schema.nt").read_text() == ""
+
+
+def test_inclusions_in_the_alignment_format() -> None:
+    text = "\n".join(schema_cells(SCHEMA)).encode()
+    parts: dict[str, list[str]] = {}
+    for quad in pyoxigraph.parse(text, pyoxigraph.RdfFormat.RDF_XML):
+        name = quad.predicate.value.removeprefix(f"{ALIGNMENT}#")
+        parts.setdefault(name, []).append(quad.object.value)
+    assert parts["relation"] == ["=", "<", ">", "=", "=", "<"]
+    assert parts["entity1"][:3] == [f"{A}capital", f"{A}mother", f"{A}place"]
+    assert parts["measure"][:3] == ["0.500000", "0.750000", "0.500000"]

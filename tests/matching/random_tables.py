@@ -44,3 +44,11 @@ def from_scores(scores: Tensor | np.ndarray) -> Similarity:
     num_source, num_target = scores.shape
     zeros = scores.new_zeros(num_source), scores.new_zeros(num_target)
     return Similarity(scores, torch.eye(num_target).to(scores), *zeros)
+
+
+def random_similarity(num_source: int, num_target: int, seed: int = 0) -> Similarity:
+    """A similarity with random vectors and offsets, in double precision."""
+    generator = torch.Generator().manual_seed(seed)
+    sizes = (num_source, 3), (num_target, 3), (num_source,), (num_target,)
+    parts = [torch.randn(size, dtype=torch.float64, generator=generator) for size in sizes]
+    return Similarity(*parts, scale=2.0)

@@ -36,13 +36,6 @@ def test_candidates_are_the_best_of_each_row(scores: Tensor, k: int) -> None:
         assert len(set(targets.tolist())) == len(targets)
 
 
-def test_candidates_of_the_other_side() -> None:
-    scores = torch.tensor([[3.0, 1.0], [2.0, 5.0], [0.0, 4.0]])
-    candidates = top_candidates(from_scores(scores).reversed(), 2)
-    assert candidates.targets.tolist() == [[0, 1], [1, 2]]
-    assert candidates.scores.tolist() == [[3, 2], [5, 4]]
-
-
 def looped(similarity: Similarity) -> list[list[int]]:
     scores = similarity.scores(torch.arange(similarity.num_source))
     pairs = []

@@ -43,7 +43,6 @@ def test_scores_of_pairs_are_those_of_torch() -> None:
     similarity = Similarity(some_rows(9, 32), some_rows(12, 32), *offsets, scale=2.0)
     rows, columns = torch.tensor([0, 8, 3]), torch.tensor([11, 0, 5])
     with patch.object(kernels, "LEAST_OPERATIONS", 0):
-        assert similarity.uses_compiled_products
         found = similarity.of_pairs(rows, columns)
     with patch.object(kernels._Switch, "allows_compiled", False):
         assert torch.allclose(found, similarity.of_pairs(rows, columns), rtol=0, atol=1e-4)
@@ -52,11 +51,12 @@ def test_scores_of_pairs_are_those_of_torch() -> None:
 
 def test_all_pairs_of_a_similarity_have_the_same_products(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ties stay ties, however many pairs are scored at a time."""
-    similarity = Cosine()(some_rows(9, 32), some_rows(12, 32))
-    size = (9 + 12) * 32
-    for least, expected in ((size, True), (size + 1, False)):
+    similarity, size = Cosine()(some_rows(9, 32), some_rows(12, 32)), (9 + 12) * 32
+    for least, is_compiled in ((size, True), (size + 1, False)):
         monkeypatch.setattr(kernels, "LEAST_OPERATIONS", least)
-        assert similarity.uses_compiled_products is expected
+        with patch.object(compiled, "pair_dots", wraps=compiled.pair_dots) as dots:
+            similarity.of_pairs(torch.arange(1), torch.arange(1))
+        assert dots.called is is_compiled
 
 
 def test_no_pairs_have_no_products() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from emea.matching.csls import CSLS, neighbourhood_means
+from emea.matching.csls import CSLS
 from emea.matching.similarity import Similarity
 
 with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -40,22 +40,6 @@ def test_scores(num_source: int, num_target: int, k: int, seed: int) -> None:
     for t in range(num_target):
         expected[:, t] -= looped_mean(cosines[:, t].tolist(), k)
     torch.testing.assert_close(all_scores(CSLS(k)(source, target)), expected)
-
-
-@pytest.mark.usefixtures("block_bytes")
-@with_fixture
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 12), st.integers(0, 99))
-def test_means_are_those_of_the_similarity_itself(
-    num_source: int, num_target: int, k: int, seed: int
-) -> None:
-    source, target = embeddings(num_source, num_target, seed)
-    similarity = Similarity(source, target, source[:, 0], target[:, 1], scale=-3.0)
-    scores = all_scores(similarity)
-    of_source, of_target = neighbourhood_means(similarity, k)
-    for s in range(num_source):
-        assert float(of_source[s]) == pytest.approx(looped_mean(scores[s].tolist(), k))
-    for t in range(num_target):
-        assert float(of_target[t]) == pytest.approx(looped_mean(scores[:, t].tolist(), k))
 
 
 def test_reversed_is_the_csls_of_the_other_direction() -> None:

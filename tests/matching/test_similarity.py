@@ -11,14 +11,9 @@ from emea.matching import similarity as similarity_module
 from emea.matching.csls import CSLS
 from emea.matching.similarity import Cosine, Similarity, rows_per_block
 
+from .random_tables import random_similarity
+
 with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def random_similarity(num_source: int, num_target: int, seed: int = 0) -> Similarity:
-    generator = torch.Generator().manual_seed(seed)
-    sizes = (num_source, 3), (num_target, 3), (num_source,), (num_target,)
-    parts = [torch.randn(size, dtype=torch.float64, generator=generator) for size in sizes]
-    return Similarity(*parts, scale=1.5)
 
 
 def looped_scores(similarity: Similarity) -> Tensor:
@@ -51,13 +46,6 @@ def test_blocks_of_chosen_rows_in_their_order() -> None:
     rows, scores = zip(*similarity.blocks(chosen), strict=True)
     assert torch.cat(rows).tolist() == [4, 0, 0, 5]
     torch.testing.assert_close(torch.cat(scores), looped_scores(similarity)[chosen])
-
-
-def test_scores_leave_the_similarity_as_it_was() -> None:
-    similarity, twin = random_similarity(6, 4), random_similarity(6, 4)
-    similarity.scores(torch.arange(6))
-    for name in ("source", "target", "source_offset", "target_offset"):
-        assert torch.equal(getattr(similarity, name), getattr(twin, name))
 
 
 def test_reversed_scores_are_transposed() -> None:
@@ -109,13 +97,3 @@ def test_scores_are_cosines(num_source: int, num_target: int, seed: int) -> None
         for t in range(num_target):
             expected = cosine_similarity(source[s], target[t], dim=0)
             torch.testing.assert_close(scores[s, t], expected)
-
-
-def test_zero_vectors_score_zero() -> None:
-    source, target = torch.randn(3, 4), torch.randn(2, 4)
-    source[1] = 0
-    target[0] = 0
-    scores = Cosine()(source, target).scores(torch.arange(3))
-    assert scores[1].tolist() == [0, 0]
-    assert scores[:, 0].tolist() == [0, 0, 0]
-    assert not scores.isnan().any()

@@ -1,0 +1,71 @@
+"""The threshold for a target precision, by a loop, and what few links can support."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from emea.answer.decision import HANDFUL, Decision, decide, reaching
+from emea.answer.decoding import BestAnswer
+from emea.config.settings.execution import ExportSettings
+from emea.matching.beliefs import Beliefs
+
+NONE = torch.zeros(0, 2, dtype=torch.int64)
+
+
+def answers(seed: int, num: int = 300, levels: int = 40) -> Beliefs:
+    rng = np.random.default_rng(seed)
+    probs = np.round(rng.beta(2, 1, num) * levels) / levels
+    return Beliefs(torch.arange(num).unsqueeze(1), torch.from_numpy(probs).unsqueeze(1))
+
+
+def right_links(num: int) -> np.ndarray:
+    return np.stack([np.arange(num)] * 2, axis=1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("num_links", [3, 20, 100])
+@pytest.mark.parametrize("target", [0.8, 0.9, 0.95])
+def test_it_is_the_lowest_threshold_that_the_mean_allows(
+    seed: int, num_links: int, target: float
+) -> None:
+    answer = answers(seed)
+    labels = torch.tensor([[299, 299], [298, 298]])
+    found = reaching(answer, labels, target, right_links(num_links))
+    free = answer.probs[:298, 0].tolist()
+    needed = math.log(0.05) / math.log(target)
+    allowed = (1 - target) * min(1, num_links / needed)
+    lowest = math.inf
+    for threshold in sorted({prob for prob in free if prob}, reverse=True):
+        taken = [prob for prob in free if prob >= threshold]
+        if 1 - sum(taken) / len(taken) <= allowed + 1e-9:
+            lowest = threshold
+    assert found.threshold == lowest
+    num_judged = sum(prob >= lowest for prob in free[:num_links])
+    assert found.num_judged == num_judged
+    can = num_links >= needed and num_judged >= HANDFUL
+    assert found.is_confirmed == (can and lowest < math.inf)
+
+
+def decided(num_links: int, probs: float) -> Decision:
+    answer = Beliefs(torch.arange(50).unsqueeze(1), torch.full((50, 1), probs))
+    settings = ExportSettings(target_precision=0.9)
+    return decide(BestAnswer(), answer, NONE, settings, right_links(num_links))
+
+
+def test_a_handful_of_links_confirms_nothing() -> None:
+    few, many, none = decided(4, 0.999), decided(40, 0.999), decided(40, 0.7)
+    assert few.reach is not None and many.reach is not None and none.reach is not None
+    assert not few.reach.is_confirmed and many.reach.is_confirmed
+    assert bool((few.answer.probs > 0).all())
+    assert "4 links can confirm at most 0.473" in few.reach.text()
+    assert none.reach.threshold == math.inf and not (none.answer.probs > 0).any()
+    assert "cannot be reached" in none.reach.text()
+
+
+def test_the_encoders_that_agree_are_counted() -> None:
+    answer = Beliefs(torch.tensor([[5], [6]]), torch.tensor([[0.9], [0.8]]))
+    votes = torch.tensor([[5, 5], [5, 6], [-1, 6]])
+    found = decide(BestAnswer(), answer, NONE, ExportSettings(), right_links(0), votes)
+    assert found.witnesses().tolist() == [2, 2]  # type: ignore[union-attr]
