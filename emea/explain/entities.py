@@ -6,11 +6,13 @@ from pathlib import Path
 import torch
 
 from emea.answer.exporting import ALIGNMENT_FILE, answered_pairs, cell
+from emea.data.formats.tab_file import read_bytes
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import EntityIndex
 from emea.errors import DataError
 from emea.explain.explanation import Entity, Relation
 from emea.matching.beliefs import Beliefs
+from emea.record.checked_files import read_file
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.support import neighbours_of, relations_between
 from emea.run.finished_run import FinishedRun
@@ -115,10 +117,10 @@ def run_answers(run: FinishedRun) -> dict[int, tuple[int, float]]:
     )
     try:
         # Not splitlines(): a name can contain other Unicode line separators.
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")[1:]
+        lines = read_file(path).decode().removesuffix("\n").split("\n")[1:]
         return {
             source_of[source]: (target_of[target], float(prob))
-            for source, target, prob in (line.split("\t") for line in lines)
+            for source, target, prob, *_ in (line.split("\t") for line in lines)
         }
     except KeyError as error:
         raise DataError(
@@ -140,8 +142,8 @@ def listed_pairs(path: Path, source: GraphSide, target: GraphSide) -> list[tuple
     """
     try:
         # Not splitlines(): a name can contain other Unicode line separators.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_bytes(path).decode().replace("\r\n", "\n").split("\n")
+    except UnicodeDecodeError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     pairs = []
     for number, line in enumerate(lines, start=1):

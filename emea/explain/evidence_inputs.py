@@ -10,7 +10,6 @@ from torch import Tensor
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE
 from emea.config.instantiate import factory
-from emea.config.settings.conditions import two_way_is_off
 from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
@@ -113,7 +112,7 @@ def run_grounds(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     paris = next((part for part in parts if isinstance(part, PARIS)), None)
     if paris is None:
         return _of_rule(run, PARIS(run.pair, **asdict(ParisRuleSettings())), used=False)
-    if two_way_is_off(run.config):
+    if run.config.em.get("two_way") is None:
         return _of_rule(run, paris)
     em = run.config.em
     return _of_two_way(run, factory(em.two_way)(rule=paris, num_candidates=em.num_candidates))
@@ -148,10 +147,10 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         table, probs = model.literals.table(table, beliefs.probs)
         beliefs = Beliefs(table.targets, probs)
     return RunGrounds(
-        Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
+        Grounds(model.source, model.target, model.carriers(beliefs), included),
         f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
         both_sides=step.model.both and not step.settings.one_to_one,
-        sees_q=not step.settings.memory and not step.settings.one_to_one,
+        sees_q=not step.settings.one_to_one,
         features=_features(model, included, matched_probs(table, beliefs.probs)),
     )
 
@@ -189,7 +188,7 @@ def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:
         reasoner.source,
         reasoner.target,
         carriers,
-        reasoner.inclusions(matching).as_dict(),
+        reasoner.inclusions(matching),
         least_inclusion=reasoner.theta,
         least_evidence=reasoner.least_evidence,
     )

@@ -38,7 +38,6 @@ NUM_CLAIMS, LEAST_CLAIM = 5, 0.01
 """Maximum number of rivals for a target that are named, and their minimum probability."""
 
 MEANINGS = {
-    "literals": "the noisy-or of the evidence from shared literals",
     "paris": "g, the noisy-or of the evidence (Eq. 19)",
     "follow_neural": "being the neural model's best candidate",
     "unique": "not being the best candidate of another near entity",
@@ -143,6 +142,7 @@ class Explainer:
             neural_prob=neural_prob,
             joint_prob=prob_of(run.joint, source, target),
             final_prob=prob_of(run.beliefs, source, target),
+            witnesses=_witnesses(run, source, target),
             value=support.value,
             evidence=support.total,
             coverage=features.get("coverage"),
@@ -278,3 +278,10 @@ def _supporters(case: Case | None) -> dict[Entity, None]:
     """
     pieces: Any = () if case is None else case.contributions
     return dict.fromkeys(piece.neighbour for piece in pieces)
+
+
+def _witnesses(run: FinishedRun, source: int, target: int) -> tuple[int, int] | None:
+    """Return how many encoders have the target as their best, and the number of encoders."""
+    if run.votes is None:
+        return None
+    return int((run.votes[:, source] == target).sum()), len(run.votes)

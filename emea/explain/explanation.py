@@ -153,6 +153,7 @@ class Case:
         num_claimed_best: Number of source entities for which it is the best candidate.
         link: Which links of the data contain the pair: train, validation or test. It is shown for
             information; nothing else uses it.
+        witnesses: Number of encoders whose best target it is, and number of all encoders.
     """
 
     target: Entity
@@ -172,6 +173,7 @@ class Case:
     num_claims: int
     num_claimed_best: int
     link: str | None
+    witnesses: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

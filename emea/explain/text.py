@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from emea.explain import wording
-from emea.explain.explanation import Case, Contribution, Explanation
+from emea.explain.explanation import Case, Explanation
 from emea.run.finished_run import FinishedRun
 
 SCHEMA = 1
@@ -31,26 +31,23 @@ def run_card(run: FinishedRun) -> dict[str, Any]:
     return {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}}
 
 
-def card_text(run: FinishedRun) -> str:
-    """Return the card of the run in one line."""
-    return ", ".join(f"{key} {value}" for key, value in run_card(run).items() if value is not None)
-
-
 def _fields(explanation: Explanation) -> dict[str, Any]:
     fields = asdict(explanation, dict_factory=_without_empty)
     return {"is_matched": explanation.is_matched, **fields}
 
 
-MOST_PIECES, MOST_SILENT = 8, 5
-"""Maximum number of pieces of evidence and of unmatched neighbours in the text."""
+MOST_GROUPS, MOST_SILENT = 8, 5
+"""Maximum number of pairs of neighbours and of unmatched neighbours in the text."""
 
 
-def print_explanations(console: Console, explanations: list[Explanation]) -> None:
-    """Print explanations, separated by a line."""
+def print_explanations(
+    console: Console, explanations: list[Explanation], with_numbers: bool = False
+) -> None:
+    """Print explanations, separated by a line; the numbers are those of features and relations."""
     for place, explanation in enumerate(explanations):
         if place:
             console.rule(style="dim")
-        console.print(explanation_text(explanation))
+        console.print(explanation_text(explanation, with_numbers))
 
 
 def plain_text(explanation: Explanation, width: int = 100) -> str:
@@ -60,16 +57,19 @@ def plain_text(explanation: Explanation, width: int = 100) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def explanation_text(explanation: Explanation) -> RenderableType:
+def explanation_text(explanation: Explanation, with_numbers: bool = False) -> RenderableType:
     """Lay out the verdict, the comparison, the evidence, missing support and rival claims."""
+    rows, meanings = wording.comparison(explanation), ""
+    if with_numbers:
+        rows, meanings = [*rows, *wording.features(explanation)], wording.meanings(explanation)
     parts: list[RenderableType] = [
         Text(wording.heading(explanation), style="bold", overflow="fold"),
         Text(wording.verdict(explanation), overflow="fold"),
         Text(wording.truth(explanation), style="dim"),
         Text(""),
-        _comparison(explanation),
-        *(Text(line, style="dim") for line in filter(None, [wording.meanings(explanation)])),
-        *_evidence(explanation),
+        _comparison(explanation, rows),
+        *(Text(line, style="dim") for line in filter(None, [meanings])),
+        *_evidence(explanation, with_numbers),
         *_silent(explanation.asked),
         Text("\nRivals", style="bold"),
         *(Text(line, overflow="fold") for line in wording.against(explanation)),
@@ -77,7 +77,7 @@ def explanation_text(explanation: Explanation) -> RenderableType:
     return Group(*parts)
 
 
-def _comparison(explanation: Explanation) -> Table:
+def _comparison(explanation: Explanation, rows: Sequence[wording.Row]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="", show_header=True)
     table.add_column("", overflow="fold")
     names = [("this pair", explanation.asked.target)]
@@ -86,37 +86,38 @@ def _comparison(explanation: Explanation) -> Table:
     for role, target in names:
         title = Text(f"{role}\n", style="bold") + Text(target.short, style="dim")
         table.add_column(title, overflow="fold")
-    for row in wording.comparison(explanation):
+    for row in rows:
         table.add_row(*(Text(cell) for cell in row[: 1 + len(names)]))
     return table
 
 
-def _evidence(explanation: Explanation) -> Iterator[RenderableType]:
-    pieces = explanation.asked.contributions
+def _evidence(explanation: Explanation, with_numbers: bool) -> Iterator[RenderableType]:
+    groups = wording.grouped(explanation.asked.contributions)
     yield Text(f"\nEvidence for {wording.heading(explanation)}", style="bold")
     yield Text(wording.grounds(explanation), style="dim")
-    if not pieces:
+    if not groups:
         yield Text("No neighbour supports the pair.")
         return
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    for piece in pieces[:MOST_PIECES]:
-        table.add_row(Text(wording.percent(piece.share), style="bold"), _piece(piece))
+    for group in groups[:MOST_GROUPS]:
+        share = Text(wording.percent(group.share), style="bold")
+        table.add_row(share, _group(group, with_numbers))
     yield table
-    if len(pieces) > MOST_PIECES:
-        rest = sum(piece.share for piece in pieces[MOST_PIECES:])
-        yield Text(f"and {len(pieces) - MOST_PIECES} more ({wording.percent(rest)})", style="dim")
+    if len(groups) > MOST_GROUPS:
+        rest = sum(group.share for group in groups[MOST_GROUPS:])
+        yield Text(f"and {len(groups) - MOST_GROUPS} more ({wording.percent(rest)})", style="dim")
 
 
-def _piece(piece: Contribution) -> Text:
-    label = ", training link" if piece.is_label else ""
-    names = f"{piece.neighbour.short} = {piece.counterpart.short}"
+def _group(group: wording.Group, with_numbers: bool) -> Text:
+    label = ", training link" if group.is_label else ""
+    names = f"{group.neighbour.short} = {group.counterpart.short}"
+    lines = [wording.relations_text(group)]
+    if with_numbers:
+        lines = [f"{wording.paths(one)}\n{wording.numbers(one)}" for one in group.pieces]
     return Text.assemble(
-        (names, "cyan"),
-        f"  {wording.number(piece.neighbour_prob)}{label}\n",
-        f"{wording.paths(piece)}\n",
-        (wording.numbers(piece), "dim"),
+        (names, "cyan"), f"  {wording.number(group.prob)}{label}\n", "\n".join(lines)
     )
 
 

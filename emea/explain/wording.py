@@ -1,14 +1,18 @@
 """The sentences of an explanation, shared by text and page."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from jinja2 import Environment
 
+from emea.answer.schema import Schema, TermMatch
 from emea.data.names import local_name
 from emea.explain.explanation import (
     Case,
     Claim,
     Contribution,
+    Entity,
     Explanation,
     Relation,
     Term,
@@ -36,8 +40,20 @@ USES = {
 def template_environment(package: str) -> Environment:
     """Return the environment of a package's templates, with the numbers of explanations."""
     environment = page.template_environment(package)
-    environment.filters |= {"number": number, "percent": percent}
+    # an example may be a long literal
+    filters = {"number": number, "percent": percent, "local": lambda name: Entity(0, name).short}
+    environment.filters |= filters
     return environment
+
+
+def stated_terms(schema: Schema) -> list[tuple[str, str, list[TermMatch]]]:
+    """Return heading, file and rows of the mapped relations and classes, without empty ones."""
+    parts = (
+        ("Relations that correspond", "relations.tsv", schema.relations),
+        ("Classes that correspond", "classes.tsv", schema.classes),
+    )
+    stated = [(title, file, [row for row in rows if row.mapping]) for title, file, rows in parts]
+    return [part for part in stated if part[2]]
 
 
 def heading(explanation: Explanation) -> str:
@@ -100,25 +116,76 @@ def rival_name(explanation: Explanation) -> str:
     return "ranked higher" if explanation.is_matched else "preferred"
 
 
-def comparison(explanation: Explanation) -> list[tuple[str, str, str]]:
+class Group(NamedTuple):
+    """All evidence from one pair of neighbours, with its share of the evidence."""
+
+    neighbour: Entity
+    counterpart: Entity
+    prob: float
+    share: float
+    is_label: bool
+    pieces: tuple[Contribution, ...]
+
+
+def grouped(contributions: Sequence[Contribution]) -> list[Group]:
+    """Return the evidence by pair of neighbours, the largest share first."""
+    pieces: dict[tuple[Entity, Entity], list[Contribution]] = defaultdict(list)
+    for one in contributions:
+        pieces[one.neighbour, one.counterpart].append(one)
+    groups = []
+    for ends, found in pieces.items():
+        share = sum(one.share for one in found)
+        first = found[0]
+        groups.append(Group(*ends, first.neighbour_prob, share, first.is_label, tuple(found)))
+    return sorted(groups, key=lambda group: -group.share)
+
+
+def relations_text(group: Group) -> str:
+    """Return the relations with most evidence, and how many more there are."""
+    left = len(group.pieces) - 1
+    more = f" and {left} more relation{'s' if left > 1 else ''}" if left else ""
+    return f"{paths(group.pieces[0])}{more}"
+
+
+Row = tuple[str, str, str]
+
+
+def comparison(explanation: Explanation) -> list[Row]:
     """Return the rows of the table that compares the pair with its rival."""
-    cases = [case for case in (explanation.asked, explanation.rival) if case is not None]
-    rows = [
+    cases = _cases(explanation)
+    return _filled(
         ("final probability", *(number(case.final_prob) for case in cases)),
         ("neural model", *(_neural(case) for case in cases)),
         ("joint probability", *(number(case.joint_prob) for case in cases)),
+        ("encoders that agree", *(_agreement(case) for case in cases)),
         ("neighbours that support it", *(_supporters(case) for case in cases)),
-        ("evidence g (Eq. 19)", *(number(case.value) for case in cases)),
-        ("coverage", *(number(case.coverage) for case in cases)),
-    ]
-    rows += [
+    )
+
+
+def features(explanation: Explanation) -> list[Row]:
+    """Return the rows with the weighted features of the pair and its rival."""
+    cases = _cases(explanation)
+    products = [
         (
             f"{term.weight:.2f} * {term.name}",
             *(_signed(case.terms[index].product) for case in cases),
         )
         for index, term in enumerate(explanation.asked.terms)
     ]
-    rows.append(("weighted sum", *(_signed(_weighted_sum(case.terms)) for case in cases)))
+    return _filled(
+        ("evidence g (Eq. 19)", *(number(case.value) for case in cases)),
+        ("coverage", *(number(case.coverage) for case in cases)),
+        *products,
+        ("weighted sum", *(_signed(_weighted_sum(case.terms)) for case in cases)),
+    )
+
+
+def _cases(explanation: Explanation) -> list[Case]:
+    return [case for case in (explanation.asked, explanation.rival) if case is not None]
+
+
+def _filled(*rows: tuple[str, ...]) -> list[Row]:
+    """Return the rows that have a value; without a rival, the last column is empty."""
     filled = [row for row in rows if any(cell != NOTHING for cell in row[1:])]
     return [(row[0], row[1], row[2] if len(row) > 2 else "") for row in filled]
 
@@ -138,7 +205,7 @@ def meanings(explanation: Explanation) -> str:
 def paths(contribution: Contribution) -> str:
     """Return both relations, starting from the entities of the pair."""
     relations = (contribution.relation, contribution.target_relation)
-    return " ~ ".join(map(relation, relations))
+    return " corresponds to ".join(map(relation, relations))
 
 
 def relation(one: Relation) -> str:
@@ -184,8 +251,7 @@ def lacking(explanation: Explanation) -> list[str]:
 
 def against(explanation: Explanation) -> list[str]:
     """Return what speaks against each candidate: missing support and rival claims."""
-    cases = [case for case in (explanation.asked, explanation.rival) if case is not None]
-    return [*lacking(explanation), *map(conflicts, cases)]
+    return [*lacking(explanation), *map(conflicts, _cases(explanation))]
 
 
 def conflicts(case: Case) -> str:
@@ -222,6 +288,11 @@ def _neural(case: Case) -> str:
         return NOTHING
     rank = "" if case.neural_rank is None else f", rank {case.neural_rank}"
     return f"{number(case.neural_prob)}{rank}"
+
+
+def _agreement(case: Case) -> str:
+    """Return how many encoders of an ensemble agree; with one encoder there is nothing to say."""
+    return NOTHING if case.witnesses is None else "{} of {}".format(*case.witnesses)
 
 
 def _supporters(case: Case) -> str:

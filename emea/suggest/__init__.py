@@ -1,1 +1,1 @@
-"""Suggests which entities to label next, and a page on which a person decides about them."""
+"""Suggests which entities to label next."""

@@ -1,23 +1,35 @@
-"""Suggests the entities of a finished run that a person should label next."""
+"""Suggests the entities of a finished run that a person should label next, and writes them."""
 
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from emea.answer.exporting import top_candidates
+from emea.answer.exporting import DIGITS, cell, top_candidates
 from emea.data.arrays import IntArray
 from emea.data.entity_kinds import is_blank
+from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.explain.explainer import Explainer
 from emea.matching.beliefs import Beliefs
+from emea.record.checked_files import write_lines
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.support import Grounds
 from emea.run.finished_run import FinishedRun
 
+TSV_FILE, JSON_FILE = "suggestions.tsv", "suggestions.jsonl"
+COLUMNS = ("source", "candidate", "probability", "score", "uncertainty", "influence", "degree")
+
 NUM_ALTERNATIVES = 5
 """Number of candidates that a suggestion offers."""
+
+
+LEAST_UNCERTAINTY = 0.01
+"""Probability that the best candidate is wrong, from which a label is worth the effort."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +56,9 @@ class Suggestion:
 def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> list[Suggestion]:
     """Return the entities whose labels would help most, the most helpful first.
 
-    Entities with a training or validation link are not suggested, and neither are blank nodes,
-    which a person cannot identify. Test links are not used.
+    Entities with a training or validation link are not suggested, and neither are those whose best
+    candidate is nearly certain, and blank nodes, which a person cannot identify. Test links are not
+    used.
 
     Args:
         explainer: Explains pairs of the finished run.
@@ -65,6 +78,7 @@ def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> 
     is_open = torch.zeros(influence.num_entities, dtype=torch.bool)
     is_open[:num_source] = _unlabelled(run)
     uncertainty[~is_open] = 0
+    is_open &= uncertainty >= LEAST_UNCERTAINTY
     names = run.pair.source.all_entity_names
     is_open[:num_source] &= torch.tensor([not is_blank(name) for name in names])
     if among is not None:  # the others stay uncertain, so their neighbours can help them
@@ -105,11 +119,12 @@ def relation_weights(grounds: Grounds) -> Tensor:
     It is the inverse functionality of the relation times its largest inclusion in, or of, a
     relation of the target graph. A relation without a counterpart carries no evidence.
     """
-    triples = grounds.source
-    included = torch.zeros(triples.num_directed, dtype=torch.float64)
-    for (relation, _), both in grounds.included.items():
-        included[relation] = max(float(included[relation]), *both)
-    return triples.inverse_functionality.double() * included
+    triples, included = grounds.source, grounds.included
+    likelier = torch.maximum(included.source_in_target, included.target_in_source).double()
+    largest = torch.zeros(triples.num_directed, dtype=torch.float64)
+    relations = included.keys // included.num_target_relations
+    largest.scatter_reduce_(0, relations, likelier, "amax")
+    return triples.inverse_functionality.double() * largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,3 +200,48 @@ def most_helpful(
         is_open[best] = False
         left = influence.resolved(left, best)
     return chosen
+
+
+def write_suggestions(
+    folder: Path, pair: GraphPair, suggestions: Sequence[Suggestion]
+) -> list[Path]:
+    """Write suggestions as TSV, with the best candidate, and as JSON Lines, with all candidates."""
+    write_lines(folder / TSV_FILE, _rows(pair, suggestions))
+    write_lines(
+        folder / JSON_FILE,
+        (json.dumps(one, ensure_ascii=False) for one in _objects(pair, suggestions)),
+    )
+    return [folder / TSV_FILE, folder / JSON_FILE]
+
+
+def _rows(pair: GraphPair, suggestions: Sequence[Suggestion]) -> Iterator[str]:
+    yield "\t".join(COLUMNS)
+    for one in suggestions:
+        target, prob = one.candidates[0] if one.candidates else (None, 0.0)
+        best = "" if target is None else cell(pair.target.entity_name(target))
+        names = f"{cell(pair.source.entity_name(one.source))}\t{best}\t{prob:.6f}"
+        yield f"{names}\t{one.score:.4f}\t{one.uncertainty:.4f}\t{one.influence:.4f}\t{one.degree}"
+
+
+def _objects(pair: GraphPair, suggestions: Sequence[Suggestion]) -> Iterator[dict[str, object]]:
+    for one in suggestions:
+        yield {
+            "source": pair.source.entity_name(one.source),
+            "candidates": [
+                {"target": pair.target.entity_name(target), "probability": round(prob, DIGITS)}
+                for target, prob in one.candidates
+            ],
+            "score": round(one.score, DIGITS),
+            "uncertainty": round(one.uncertainty, DIGITS),
+            "influence": round(one.influence, DIGITS),
+            "degree": one.degree,
+        }
+
+
+def reason(suggestion: Suggestion) -> str:
+    """Say why a person should label an entity."""
+    return (
+        f"Probability that no match or another one is right: {suggestion.uncertainty:.2f}. "
+        f"Uncertain neighbours that its match would determine: {suggestion.influence:.1f}. "
+        f"Number of triples: {suggestion.degree}."
+    )

@@ -48,30 +48,23 @@ class Affected(NamedTuple):
         return joined
 
 
-def affected_entities(
-    versions: Versions, beliefs: Beliefs, pairs: IntArray, hops: int = 0
-) -> Affected:
+def affected_entities(versions: Versions, beliefs: Beliefs, pairs: IntArray) -> Affected:
     """Return the entities whose evidence a change of the graphs or labels touches.
 
-    These are new entities, the ends of added and removed triples, the entities of changed pairs
-    with their neighbours, and neighbours of all these within some hops. Probable former candidates
-    of affected entities on the other side are affected, too, and so are the entities that lost a
-    candidate because it no longer exists.
+    These are new entities, the ends of added and removed triples, and the entities of changed pairs
+    with their neighbours. Probable former candidates of affected entities on the other side are
+    affected, too, and so are the entities that lost a candidate because it no longer exists.
 
     Args:
         versions: Both versions of the source graph and of the target graph.
         beliefs: Beliefs of the earlier run, in the ids of the earlier versions.
         pairs: ``[n, 2]`` links and rejected pairs that the run did not have, in the later ids.
-        hops: Distance up to which neighbours are affected.
     """
     changed = []
     for column, one in enumerate(versions):
         entities = np.zeros(one.new.num_entities, dtype=bool)
         entities[pairs[:, column]] = True
-        entities = _with_neighbours(one.new, entities) | one.is_changed()
-        for _ in range(hops):
-            entities = _with_neighbours(one.new, entities)
-        changed.append(entities)
+        changed.append(_with_neighbours(one.new, entities) | one.is_changed())
     return _with_former(changed, versions, beliefs)
 
 
@@ -149,16 +142,15 @@ class Plan:
         return {**said, "affected_share": round(self.affected.share, 4), **recomputed}
 
 
-def plan_update(update: Update, complete: bool = False, hops: int = 0) -> Plan:
+def plan_update(update: Update, complete: bool = False) -> Plan:
     """Return what an update recomputes.
 
     Args:
         update: The new versions of the graphs.
         complete: Recompute everything.
-        hops: Distance up to which neighbours of changed entities are recomputed.
     """
     run = update.run
-    affected = affected_entities(update.versions, run.beliefs, update.new_pairs(), hops)
+    affected = affected_entities(update.versions, run.beliefs, update.new_pairs())
     is_changed = update.is_changed or (
         _uses_literals(run) and any(one.has_new_literals() for one in update.versions)
     )

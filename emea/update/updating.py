@@ -17,9 +17,10 @@ from emea.data.links import check_rejected
 from emea.errors import DataError
 from emea.fit.checkpoint import read_module
 from emea.matching.beliefs import Matching
-from emea.record.checked_files import write_atomic
+from emea.record.checked_files import read_file
 from emea.record.run_folder import CHECKPOINT_FILE
-from emea.run.finished_run import FinishedRun, read_records, write_records, write_run
+from emea.record.run_header import with_own_store
+from emea.run.finished_run import FinishedRun, read_records, write_run
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
 from emea.update.changes import Answers
 from emea.update.graph_versions import GraphVersions, Versions
@@ -91,6 +92,7 @@ class Update:
             split,
             num_absent=run.split.num_missed,
             rejected=np.unique(rejected, axis=0) if len(rejected) else None,
+            cardinality=run.pair.cardinality,
         ).shuffled()
         return cls(run, pair, _versions(run, pair.source, pair.target))
 
@@ -146,7 +148,7 @@ def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False)
         iterations: Largest number of EM iterations.
         is_local: Whether only affected entities are recomputed.
     """
-    config = run.config.copy()
+    config = with_own_store(run.config.copy())
     kept = {key: run.config.data[key] for key in READING if key in run.config.data}
     mark = {"updated_from": run.header.run_id, **({"is_local": True} if is_local else {})}
     config.data = {"name": run.pair.name, **mark, **kept}
@@ -178,13 +180,9 @@ def mutual_matches(run: FinishedRun) -> tuple[Tensor, Tensor]:
 def copy_run(run: FinishedRun, folder: Path) -> None:
     """Write a copy of a run, with its encoder if it has one, into another folder."""
     checkpoint, records = run.folder / CHECKPOINT_FILE, read_records(run.folder)
-
-    def write_files(place: Path) -> None:
-        if checkpoint.exists():
-            write_atomic(place / CHECKPOINT_FILE, checkpoint.read_bytes())
-        write_records(records, place)
-
-    write_run(folder, run, write_files)
+    if checkpoint.exists():
+        records = {CHECKPOINT_FILE: read_file(checkpoint), **records}
+    write_run(folder, run, records)
 
 
 def named_answers(pair: GraphPair, answers: Mapping[int, tuple[int, float]]) -> Answers:

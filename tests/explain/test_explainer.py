@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from emea.baselines.paris_reasoner import ParisReasoner
-from emea.config.instantiate import factory
 from emea.errors import DataError
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Case, Entity
@@ -28,7 +27,7 @@ from ..rules.literal_evidence import LiteralEvidence
 from ..usual import usual
 from .fabricated import case, piece
 
-WITH_RULE = ("paper", "released", "both_rules", "expected", "none", "avoid_conflict", "mutual")
+WITH_RULE = ("paper", "released", "both_rules", "none", "avoid_conflict", "mutual")
 DUAL = ("dual", "dual_all_triples", "one_to_one")
 SOURCES = range(0, 150, 25)
 
@@ -37,7 +36,7 @@ def rule_values(run: FinishedRun, kind: str) -> Any:
     """Eq. 19 of the neural model's candidates, as ``rule=paris`` takes it."""
     assert run.neural is not None
     links = torch.from_numpy(run.pair.links.copy()) if kind == "released" else None
-    rule = usual(PARIS, run.pair, subsumption_from="expected" if kind == "expected" else "best")
+    rule = usual(PARIS, run.pair)
     rule.prepare(RuleView(run.neural, torch.zeros(run.neural.num_source, 1), links))
     return rule(run.neural)[:, :, 0]
 
@@ -45,13 +44,8 @@ def rule_values(run: FinishedRun, kind: str) -> Any:
 def two_way_evidence(run: FinishedRun, of_matched: bool) -> PairEvidence:
     assert run.joint is not None
     source, target = DirectedTriples(run.pair.source), DirectedTriples(run.pair.target)
-    model = EvidenceModel(
-        source,
-        target,
-        of_matched=of_matched,
-        rare_coverage=True,
-        relation_overlap=True,
-    )
+    features = ["rare_coverage", "relation_overlap"]
+    model = EvidenceModel(source, target, features=features, of_matched=of_matched)
     probs = run.joint.probs
     return model(PairTable(run.joint.targets, probs, probs > 0, target.num_entities), probs)
 
@@ -101,7 +95,7 @@ def test_supporters_of_two_hubs_are_compared_in_linear_time(finished: Finished) 
     assert num_compared < 10 * num_shared
 
 
-@pytest.mark.parametrize("kind", ["paper", "released", "expected"])
+@pytest.mark.parametrize("kind", ["paper", "released"])
 def test_weights_and_evidence_give_the_joint_distribution(kind: str, finished: Finished) -> None:
     run = finished(kind)
     assert run.neural is not None and run.joint is not None
@@ -183,8 +177,7 @@ def test_baselines_are_explained_by_what_their_next_iteration_hears(
     run, explainer = finished(kind), Explainer(finished(kind))
     assert explainer.reasoning.last is not None
     _, matching = explainer.reasoning.last
-    settings = run.config.method.reasoner if kind == "paris" else run.config.method.paris.reasoner
-    reasoner: ParisReasoner = factory(settings)(pair=run.pair)
+    reasoner = ParisReasoner(run.pair)
     implied = list(reasoner.implied(matching, torch.ones(150, dtype=torch.bool)))
     doubts = {
         (source, target): -doubt / FIXED_POINT

@@ -1,31 +1,37 @@
-from dataclasses import replace
+"""The sentences of explanations, and their layout in a terminal."""
+
+import io
+from typing import Any
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from emea.explain import wording
-from emea.explain.explanation import Entity
+from emea.explain.explanation import Entity, Explanation
+from emea.explain.text import MOST_GROUPS, print_explanations
 
 from .fabricated import case, explanation, piece, silent, source, target
 
 
-def test_verdicts() -> None:
-    told = explanation()
-    assert wording.verdict(told) == (
-        "The run matches Source_<1> to Target_&_1 with probability 0.80."
-    )
-    second = replace(told, asked=case(1, (), rank=2))
-    assert "candidate 2" in wording.verdict(second) and "decoding" in wording.verdict(second)
-    labelled = replace(told, is_labelled=True)
-    assert wording.verdict(labelled).endswith("it is a training link.")
-    other = replace(told, answer=target(2), answer_prob=0.6)
-    assert wording.verdict(other) == (
-        "The run matches Source_<1> to Target_&_2 (0.60). "
-        "Target_&_1 is candidate 1, with probability 0.80."
-    )
-    left = replace(told, answer=None, answer_prob=None, asked=case(1, (), rank=None))
-    assert wording.verdict(left) == (
-        "The run leaves Source_<1> unmatched. Target_&_1 is not a candidate."
-    )
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "The run matches Source_<1> to Target_&_1 with probability 0.80."),
+        ({"asked": case(1, (), rank=2)}, "probability 0.80. The decoding selected it anyway."),
+        ({"is_labelled": True}, "it is a training link."),
+        (
+            {"answer": target(2), "answer_prob": 0.6},
+            "to Target_&_2 (0.60). Target_&_1 is candidate 1, with probability 0.80.",
+        ),
+        (
+            {"answer": None, "answer_prob": None, "asked": case(1, (), rank=None)},
+            "The run leaves Source_<1> unmatched. Target_&_1 is not a candidate.",
+        ),
+    ],
+)
+def test_verdicts(changes: dict[str, Any], said: str) -> None:
+    assert wording.verdict(explanation(**changes)).endswith(said)
 
 
 def test_a_run_without_the_rule_says_so() -> None:
@@ -33,17 +39,20 @@ def test_a_run_without_the_rule_says_so() -> None:
     assert "no influence" not in wording.grounds(explanation())
 
 
-def test_names_from_the_data_are_marked() -> None:
-    assert wording.truth(explanation()) == (
-        "The data links the two (test link); this is not used elsewhere in the explanation."
-    )
-    assert "used test links (protocol=released)" in wording.truth(explanation(used_test_links=True))
-    learned = explanation(asked=case(1, (), link="train"))
-    assert wording.truth(learned).endswith("(training link); the run was trained on it.")
-    held_out = explanation(asked=case(1, (), link="validation"))
-    assert wording.truth(held_out).endswith("the run fitted weights on such links.")
-    unlinked = explanation(asked=case(1, (), link=None))
-    assert wording.truth(unlinked).startswith("The data does not link the two")
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ("test", "links the two (test link); this is not used elsewhere in the explanation."),
+        ("train", "links the two (training link); the run was trained on it."),
+        ("validation", "(validation link); the run fitted weights on such links."),
+        (None, "does not link the two; this is not used elsewhere in the explanation."),
+    ],
+)
+def test_links_of_the_data_are_marked(link: str | None, said: str) -> None:
+    asked = case(1, (), link=link)
+    assert wording.truth(explanation(asked=asked)).endswith(said)
+    leaked = wording.truth(explanation(asked=asked, used_test_links=True))
+    assert leaked.endswith("the run used test links (protocol=released).")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +64,6 @@ def test_the_rival_is_named_by_its_place(asked: int | None, rival: int | None, n
     assert wording.rival_name(explanation(answer=None, **cases)) == name
     decoded = wording.rival_name(explanation(**cases))
     assert decoded == ("ranked higher" if name == "preferred" else name)
-    assert wording.rival_name(explanation(rival=None)) == "runner-up"
 
 
 def test_long_literals_are_cut_and_contained_iris_are_not() -> None:
@@ -66,50 +74,83 @@ def test_long_literals_are_cut_and_contained_iris_are_not() -> None:
 
 
 def test_the_comparison_leaves_out_missing_values() -> None:
-    rows = {row[0]: row[1:] for row in wording.comparison(explanation())}
+    told = explanation()
+    shown = [*wording.comparison(told), *wording.features(told)]
+    rows = {row[0]: row[1:] for row in shown}
     assert rows["final probability"] == ("0.80", "0.10")
     assert rows["neural model"] == ("0.25, rank 2", "0.25, rank 2")
     assert rows["neighbours that support it"] == ("2 of 4", "1 of 3")
     assert rows["3.00 * paris"] == ("+2.70", "+2.70")
     assert "coverage" not in rows and "weighted sum" not in rows
-    alone = wording.comparison(explanation(rival=None))
-    assert all(row[2] == "" for row in alone)
+    assert all(row[2] == "" for row in wording.comparison(explanation(rival=None)))
 
 
-def test_what_one_has_and_the_other_lacks() -> None:
-    assert wording.lacking(explanation()) == ["Only Target_&_1 is supported by Source_<12>."]
-    assert wording.lacking(explanation(rival=None)) == []
+def test_what_speaks_against_a_pair() -> None:
+    only = "Only Target_&_1 is supported by Source_<12>."
+    claimed = "Target_&_1 is also a candidate of Source_<99> (0.40, its best) and 2 more."
+    free = "No other source entity claims Target_&_2."
+    assert wording.against(explanation()) == [only, claimed, free]
+    assert wording.against(explanation(rival=None)) == [claimed]
 
 
-def test_silence_has_its_reason() -> None:
-    assert wording.silent(silent(source(1))).endswith("(likes →, ← hates): no match")
-    away = wording.silent(silent(source(1), target(2)))
-    assert away.endswith(
-        "matched to Target_&_2 (0.30), which is not a neighbour of the other entity"
-    )
-    near = wording.silent(silent(source(1), target(2), is_neighbour=True))
-    assert near.endswith("a neighbour of the other entity, but through unrelated relations")
-
-
-def test_conflicts() -> None:
-    assert wording.conflicts(explanation().asked) == (
-        "Target_&_1 is also a candidate of Source_<99> (0.40, its best) and 2 more."
-    )
-    assert wording.conflicts(case(1, (), claims=(), num_claims=0)).startswith(
-        "No other source entity"
-    )
+@pytest.mark.parametrize(
+    ("neighbour", "said"),
+    [
+        (silent(source(1)), "(likes →, ← hates): no match"),
+        (silent(source(1), target(2)), "(0.30), which is not a neighbour of the other entity"),
+        (silent(source(1), target(2), True), "other entity, but through unrelated relations"),
+    ],
+)
+def test_silence_has_its_reason(neighbour: Any, said: str) -> None:
+    assert wording.silent(neighbour).endswith(said)
 
 
 def test_numbers_never_look_certain_when_they_are_not() -> None:
     shown = [wording.number(value) for value in (None, 0.0, 0.001, 0.5, 0.9999, 1.0)]
     assert shown == ["-", "0.00", "<0.01", "0.50", ">0.99", "1.00"]
-    assert [wording.percent(share) for share in (0.0, 0.001, 0.333, 1)] == [
-        "0%",
-        "<1%",
-        "33%",
-        "100%",
-    ]
+    shares = [wording.percent(share) for share in (0.0, 0.001, 0.333, 1)]
+    assert shares == ["0%", "<1%", "33%", "100%"]
 
 
-def test_directions_are_read_from_the_entity() -> None:
-    assert wording.paths(piece(1, 2, 1.0)) == "bornIn → ~ ← birthplace"
+def test_evidence_is_grouped_by_neighbours() -> None:
+    pieces = (piece(1, 2, 0.3), piece(3, 4, 0.4), piece(1, 2, 0.2, is_label=True))
+    first, second = wording.grouped(pieces)
+    assert first.neighbour == source(1) and first.share == 0.5 and second.share == 0.4
+    assert first.pieces == (pieces[0], pieces[2])
+    assert wording.relations_text(first).endswith("← birthplace and 1 more relation")
+    assert wording.relations_text(second) == "bornIn → corresponds to ← birthplace"
+
+
+def printed(told: list[Explanation], width: int = 80, with_numbers: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    print_explanations(console, told, with_numbers)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [20, 80])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    lines = printed([explanation(), explanation()], width).splitlines()
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_the_text_has_everything_and_names_are_no_markup() -> None:
+    text = printed([explanation(source=Entity(1, "[bold]x[/bold] [/]"))], 120)
+    relations = "bornIn → corresponds to ← birthplace"
+    for part in ("Source_<11> = Target_&_21", "60%", "training link", relations, "this pair"):
+        assert part in text
+    assert "3.00 * paris" not in text and "r⊆r'" not in text
+    text = printed([explanation(source=Entity(1, "[bold]x[/bold] [/]"))], 120, with_numbers=True)
+    for part in (
+        "3.00 * paris",
+        "r⊆r' 0.90, r'⊆r 0.80, fun⁻¹ 0.50 and 0.40",
+        "this pair",
+        "runner-up",
+    ):
+        assert part in text
+    assert "Neighbours of the source that do not support it: 2" in text
+    assert "[bold]x[/bold] [/]" in text and "\x1b" not in text
+    pieces = tuple(piece(number, number, 0.1) for number in range(10))
+    text = printed([explanation(asked=case(1, pieces), rival=None)])
+    assert f"and {10 - MOST_GROUPS} more (20%)" in text
+    assert "No neighbour supports the pair." in printed([explanation(asked=case(1, ()))])

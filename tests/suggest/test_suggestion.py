@@ -12,19 +12,23 @@ from hypothesis import strategies as st
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError
+from emea.explain.alignment_page import View, alignment_page
 from emea.explain.explainer import Explainer
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
+from emea.rules.subsumption import Subsumption
 from emea.rules.support import Grounds
 from emea.run.finished_run import FinishedRun
-from emea.suggest.review import COLUMNS, review_page, write_suggestions
 from emea.suggest.suggestion import (
+    COLUMNS,
     NUM_ALTERNATIVES,
     Influence,
     most_helpful,
+    reason,
     relation_weights,
     suggest,
     uncertainties,
+    write_suggestions,
 )
 
 from ..finished_runs import Finished
@@ -62,7 +66,9 @@ def test_uncertainty_is_the_probability_of_a_wrong_candidate(values: list[float]
 
 def test_a_relation_without_a_counterpart_has_no_weight() -> None:
     beliefs = Beliefs(torch.zeros(100, 1, dtype=torch.int64), torch.zeros(100, 1))
-    grounds = Grounds(TRIPLES, TRIPLES, beliefs, {(0, 1): (0.2, 0.5), (0, 2): (0.4, 0.1)})
+    shares = torch.tensor([[0.2, 0.4], [0.5, 0.1]])
+    included = Subsumption(torch.tensor([1, 2]), *shares, TRIPLES.num_directed)
+    grounds = Grounds(TRIPLES, TRIPLES, beliefs, included)
     weights = relation_weights(grounds)
     assert float(weights[0]) == pytest.approx(0.5 * float(TRIPLES.inverse_functionality[0]))
     assert not weights[1:].any()
@@ -157,7 +163,8 @@ def test_test_links_change_no_suggestion(finished: Finished) -> None:
 
 def _page(run: FinishedRun) -> str:
     explainer = Explainer(run)
-    return review_page(explainer, suggest(explainer, 5))
+    chosen = [(one.source, reason(one)) for one in suggest(explainer, 5)]
+    return alignment_page(explainer, None, view=View("What to label next", "To label", chosen))
 
 
 def test_files_hold_the_suggestions(

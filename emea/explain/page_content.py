@@ -1,0 +1,207 @@
+"""What the page of an alignment contains: entities, matches, triples and evidence, as one text."""
+
+import base64
+import gzip
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emea.answer.decision import Decision, with_given
+from emea.answer.exporting import DIGITS, top_candidates
+from emea.data.arrays import IntArray
+from emea.data.graph import KnowledgeGraph
+from emea.explain.explainer import Explainer
+from emea.explain.explanation import LONGEST
+from emea.matching.beliefs import Beliefs
+from emea.run.finished_run import FinishedRun
+from emea.run.parts import export_settings
+from emea.run.predicting import run_decision
+
+logger = logging.getLogger(__name__)
+
+NUM_CANDIDATES, LEAST_CANDIDATE = 5, 0.001
+"""Candidates of a source entity on the page, and their minimum probability."""
+
+NUM_CARRIERS, LEAST_CARRIER = 6, 0.005
+"""Counterparts of a neighbour that carry evidence on the page, and their minimum probability."""
+
+MOST_BYTES = 13_000_000
+"""Largest size of the content, so that the page stays below 15 MB."""
+
+OPTIONAL = ("evidence", "triples", "literals")
+"""Parts of the content that are left out if it is too large, in this order."""
+
+Json = dict[str, Any]
+
+
+def page_content(
+    explainer: Explainer, suggested: Sequence[tuple[int, str]], with_test: bool
+) -> Json:
+    """Return the content of the page as plain values; entities are numbers.
+
+    Args:
+        explainer: Explains pairs of the finished run.
+        suggested: Source entities to label, each with the reason, the most helpful first.
+        with_test: Whether the page may use test links.
+    """
+    run = explainer.run
+    decision = run_decision(run, with_given(export_settings(run.config), threshold=0))
+    validation = run.split.supervision.validation
+    judged = [{"name": "validation links", "links": validation.tolist(), "missed": 0}]
+    if with_test:
+        test, missed = run.split.test.tolist(), run.split.num_missed
+        judged.append({"name": "test links", "links": test, "missed": missed})
+    return {
+        "source": _side(run.pair.source, explainer.source.shown),
+        "target": _side(run.pair.target, explainer.target.shown),
+        "rows": _rows(decision),
+        "candidates": _candidates(decision.beliefs),
+        "threshold": _first_threshold(run),
+        "known": [*run.labels.tolist(), *validation.tolist()],
+        "judged": judged,
+        "suggested": [list(one) for one in suggested],
+        "evidence": _evidence(explainer),
+    }
+
+
+def packed(content: Json, most_bytes: int = MOST_BYTES) -> str:
+    """Return the content as compressed JSON in base64.
+
+    If it is too large, the evidence is left out first, then the triples and literals.
+    """
+    left_out: list[str] = []
+    while True:
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        found = base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode("ascii")
+        if len(found) <= most_bytes or len(left_out) == len(OPTIONAL):
+            break
+        part = OPTIONAL[len(left_out)]
+        left_out.append(part)
+        places = [content] if part in content else [content["source"], content["target"]]
+        for place in places:
+            place[part] = None
+    if left_out:
+        logger.warning(
+            "The page is too large with everything: it is written without %s. `emea explain` shows "
+            "the explanation of a pair.",
+            " and ".join(left_out),
+        )
+    return found
+
+
+def _first_threshold(run: FinishedRun) -> float:
+    """Return the threshold of the run; 1 if there is none for its target precision."""
+    export = run.metrics["export"]
+    nothing = 1.0 if export["reached"] is False else 0.0
+    return float(export["threshold"] or nothing)
+
+
+def _side(graph: KnowledgeGraph, shown: KnowledgeGraph) -> Json:
+    """Return a graph.
+
+    Args:
+        graph: The graph of the run.
+        shown: The same graph with the literals that are evidence as further entities.
+    """
+    names = [_cut(name) for name in shown.all_entity_names]
+    # the names of entities must be complete, because decisions are saved with them
+    names[: graph.num_entities] = graph.all_entity_names
+    is_shown = shown.num_entities > graph.num_entities
+    literals = None if is_shown or graph.attributes is None else graph.attributes
+    return {
+        "names": names,
+        "labels": None if graph.labels is None else list(graph.labels),
+        "relations": [shown.relation_name(one) for one in range(shown.num_relations)],
+        "numEntities": graph.num_entities,
+        "triples": _columns(shown.triples),
+        "literals": literals
+        and {
+            "triples": _columns(literals.triples),
+            "attributes": list(literals.attribute_names),
+            "values": list(map(_cut, literals.values)),
+        },
+    }
+
+
+def _columns(triples: IntArray) -> list[list[int]]:
+    """Return the columns of triples, sorted because equal numbers in a row compress well."""
+    columns: list[list[int]] = triples[np.lexsort(triples.T[::-1])].T.tolist()
+    return columns
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _rows(decision: Decision) -> Json:
+    """Return one row per match, and one for each source entity without a match (target -1)."""
+    answer = decision.answer
+    sources, slots = (answer.probs > 0).nonzero(as_tuple=True)
+    free = (answer.probs.max(1).values <= 0).nonzero().squeeze(1)
+    targets = torch.cat([answer.targets[sources, slots], torch.full_like(free, -1)])
+    probs = torch.cat([answer.probs[sources, slots].double(), free.new_zeros(len(free)).double()])
+    entities = torch.cat([sources, free])
+    order = torch.argsort(entities, stable=True)
+    witnesses = decision.witnesses()
+    labels = {tuple(link) for link in decision.labels.tolist()}
+    pairs = list(zip(entities[order].tolist(), targets[order].tolist(), strict=True))
+    return {
+        "sources": [source for source, _ in pairs],
+        "targets": [target for _, target in pairs],
+        "probs": np.round(probs[order].numpy(), DIGITS).tolist(),
+        "given": [int(pair in labels) for pair in pairs],
+        "witnesses": None if witnesses is None else witnesses[entities[order]].tolist(),
+        "num_witnesses": 0 if decision.votes is None else len(decision.votes),
+    }
+
+
+def _candidates(beliefs: Beliefs) -> list[list[float]]:
+    targets, probs = top_candidates(beliefs, NUM_CANDIDATES)
+    starts, others, shown = _lists(
+        torch.from_numpy(targets), torch.from_numpy(probs), LEAST_CANDIDATE
+    )
+    return [starts, others, np.round(shown, DIGITS).tolist()]
+
+
+def _lists(targets: Tensor, probs: Tensor, least: float) -> list[list[float]]:
+    """Return the starts of each row's items, and the targets and probabilities of all items."""
+    kept = (probs >= least) & (probs > 0)
+    starts = np.concatenate([[0], kept.sum(1).cumsum(0).numpy()])
+    return [starts.tolist(), targets[kept].tolist(), _rounded(probs[kept])]
+
+
+def _rounded(values: Tensor) -> list[float]:
+    """Return numbers with seven digits, so that probabilities next to 1 stay different."""
+    found: list[float] = np.round(values.double().numpy(), 7).tolist()
+    return found
+
+
+def _evidence(explainer: Explainer) -> Json:
+    """Return what explains any pair: counterparts of neighbours and inclusions of relations."""
+    reasoning, grounds = explainer.reasoning, explainer.grounds
+    best = torch.topk(grounds.carriers.probs, min(NUM_CARRIERS, grounds.carriers.probs.shape[1]))
+    included = grounds.included
+    likelier = torch.maximum(included.source_in_target, included.target_in_source)
+    kept = likelier >= LEAST_CARRIER
+    return {
+        "carriers": _lists(
+            grounds.carriers.targets.gather(1, best.indices), best.values, LEAST_CARRIER
+        ),
+        "inclusions": [
+            included.keys[kept].tolist(),
+            _rounded(included.source_in_target[kept]),
+            _rounded(included.target_in_source[kept]),
+        ],
+        "functionality": [
+            _rounded(side.inverse_functionality) for side in (grounds.source, grounds.target)
+        ],
+        "least": {"inclusion": grounds.least_inclusion, "evidence": grounds.least_evidence},
+        "labels": list(explainer.labels.items()),
+        "rule": reasoning.rule,
+        "used": reasoning.used,
+    }
