@@ -1,5 +1,6 @@
 """Checks of a composed config: values, settings that contradict each other, unused settings."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -7,12 +8,16 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.composition import error_text, required_groups
-from emea.config.instantiate import untrusted_targets
+from emea.config.instantiate import texts_in, untrusted_targets
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.conditions import value_of
 from emea.config.settings.execution import trainer_problems
 from emea.config.settings.groups import GROUPS, OPTIONAL, declared
 from emea.config.settings.setting import Idle
 from emea.errors import ConfigError
+
+LOGIN = re.compile(r"^(?!sqlite:)\w[\w+.-]*://([^/?#\s]*|[^/?#\s:]*:(?!\d+[/?#])\S*)@")
+"""User and password in an address; a number is a port."""
 
 STRICT = "emea.data.protocol.Strict"
 """The only class that may be called strict."""
@@ -44,7 +49,10 @@ def _problems(config: DictConfig) -> Iterator[str]:
             f"protocol=strict must be {STRICT}, got {config.protocol.get('_target_')}. Give your "
             "own protocol another name."
         )
+    yield from _login_problems(config)
     yield from value_problems(config)
+    if not value_of(config, "study").strip():
+        yield "study must not be empty. It is the name of the MLflow experiment."
     yield from trainer_problems(config)
     yield from _method_problems(config)
     yield from _two_way_problems(config)
@@ -61,6 +69,16 @@ def _problems(config: DictConfig) -> Iterator[str]:
         )
 
 
+def _login_problems(config: DictConfig) -> Iterator[str]:
+    """Yield a sentence if a login is written in the settings, which are copied to several files."""
+    settings = OmegaConf.to_container(config)
+    if any(map(LOGIN.search, texts_in(settings))):
+        yield (
+            "A setting must not contain a user or password, because files would keep it. For the "
+            "store, leave out tracking.uri. Set the variable MLFLOW_TRACKING_URI instead."
+        )
+
+
 def _method_problems(config: DictConfig) -> Iterator[str]:
     if "em" in config.method.uses:
         return
@@ -69,6 +87,21 @@ def _method_problems(config: DictConfig) -> Iterator[str]:
         yield f"method={name} uses only training links. Remove protocol={config.protocol.name}."
     if value_of(config, "initial_from"):
         yield f"method={name} cannot start from another run's weights. Remove initial_from."
+
+
+def check_cardinality(config: DictConfig, cardinality: Cardinality) -> None:
+    """Check that all parts of a run can match entities to several others.
+
+    Raises:
+        ConfigError: If the method or the decoding is one-to-one.
+    """
+    if cardinality == Cardinality.ONE_TO_ONE:
+        return
+    if config.method.name != "paris":
+        raise ConfigError(
+            f"method={config.method.name} is one-to-one, but cardinality={cardinality}. Use "
+            "method=paris."
+        )
 
 
 def _two_way_problems(config: DictConfig) -> Iterator[str]:
@@ -107,14 +140,12 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
         yield "An ensemble cannot mine labels during training. Use training=sup or ensemble=none."
     if value_of(config, "initial_from"):
         yield "initial_from has the weights of a single encoder. Use ensemble=none."
-    if value_of(config, "ensemble.name") == "independent":
-        if not config.em.iterations or not value_of(config, "em.two_way.fused_answer"):
-            yield (
-                "ensemble=independent averages the beliefs of em=one_to_one or em=dual. Choose one "
-                "of them with em.iterations above 0 and em.two_way.fused_answer=true."
-            )
-        elif value_of(config, "em.two_way.memory"):
-            yield "ensemble=independent has no running mean. Set em.two_way.memory=0."
+    is_fused = config.em.iterations and value_of(config, "em.two_way.fused_answer")
+    if value_of(config, "ensemble.name") == "independent" and not is_fused:
+        yield (
+            "ensemble=independent averages the beliefs of em=one_to_one or em=dual. Choose one "
+            "of them with em.iterations above 0 and em.two_way.fused_answer=true."
+        )
     others = value_of(config, "ensemble.models") or {}
     for key in ("model", *(f"ensemble.models.{name}" for name in others)):
         if value_of(config, f"{key}.early_stopping"):

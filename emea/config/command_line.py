@@ -18,7 +18,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.checks import check_config, unused_settings
 from emea.config.composition import (
-    compose_config,
     composed,
     error_text,
     first_line,
@@ -40,7 +39,13 @@ MOST_VALUES = 1000
 SEEDS = ("seed", "split_seed")
 """Settings that never decide whether another setting has an effect."""
 
+DECIDING = ("em", "rule")
+"""Groups that decide the method: a choice without effect is refused. For others, a run warns."""
+
 CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
+REPLACING_FLAGS = ("--config-path", "-cp", "--config-name", "-cn", "--experimental-rerun")
+"""Flags of Hydra that replace the configuration of emea, by files that are not checked."""
+
 SWEEP_FLAGS = ("-m", "--multirun")
 SWEEP_MODE = "hydra.mode=MULTIRUN"
 """Has the same effect as ``-m``."""
@@ -59,7 +64,7 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
         ConfigError: If the command cannot run. The message suggests the nearest names.
     """
     without_folders, folders = without_config_dirs(arguments)
-    search_also(folders)
+    search_also(folders, typed_trust(without_folders))
     parsed = _parsed([one for one in with_sweep(without_folders) if not one.startswith("-")])
     overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     for override in overrides:
@@ -71,7 +76,10 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     for assigned in _aligned(jobs):
         single = _parsed(assigned)
         groups = tuple(str(one.input_line) for one in single if _is_group(one))
-        config = _with_values(usual(groups), [one for one in single if not _is_group(one)])
+        values = [one for one in single if not _is_group(one)]
+        config = _with_values(usual(groups), values)
+        for one in values:
+            _check_added(one, usual(groups))
         check_config(config)
         check_paths(config)
         unused.append(unused_settings(config, assigned))
@@ -82,10 +90,18 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     }
     for override in overrides:
         key = override.key_or_group
-        if _is_group(override) or override.input_line in defaults or len(swept - {key}) > 1:
+        is_choice = _is_group(override) and key not in DECIDING
+        if is_choice or override.input_line in defaults or len(swept - {key}) > 1:
             continue  # with two swept keys, combinations are missing here, and each job warns
         if all(key in one for one in unused):
             raise ConfigError(f"{key} has no effect here: {unused[0][key]}. Leave {key} out.")
+
+
+def typed_trust(arguments: Sequence[str]) -> list[str]:
+    """Return the modules that a command line trusts."""
+    named = [one for one in arguments if one.lstrip("+").startswith("trust=")]
+    values = [one.value() for one in _parsed(named)]
+    return [str(module) for value in values if isinstance(value, list) for module in value]
 
 
 def _aligned(jobs: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -119,6 +135,8 @@ def check_flags(arguments: Sequence[str]) -> None:
     known = [*get_args_parser()._option_string_actions]
     for argument in arguments:
         flag = argument.partition("=")[0]
+        if flag in REPLACING_FLAGS:
+            raise ConfigError(f"{flag} is not supported. Use --config-dir for your own options.")
         if flag.startswith("--") and flag not in known:
             near = difflib.get_close_matches(flag, known, n=1)
             guess = f" Did you mean {near[0]}?" if near else " emea run --help lists all settings."
@@ -163,16 +181,16 @@ def with_sweep(arguments: Sequence[str]) -> list[str]:
         raise ConfigError(f"experiment={name} is a list. Run one command per experiment.")
     if name not in option_names("experiment"):
         return list(arguments)
-    if not any(argument in SWEEP_FLAGS for argument in arguments):
-        raise ConfigError(f"experiment={name} is a sweep. Add the flag -m.")
     params = sweep_params(name)
+    if params and not any(argument in SWEEP_FLAGS for argument in arguments):
+        raise ConfigError(f"experiment={name} is a sweep. Add the flag -m.")
     return [*arguments, *(f"{key}={params[key]}" for key in params if key not in typed)]
 
 
 def sweep_params(experiment: str) -> dict[str, str]:
     """Return the values that an experiment sweeps over, as on the command line, by key."""
-    config = compose_config([f"experiment={experiment}"], with_hydra=True)
-    return {str(key): str(value) for key, value in config.hydra.sweeper.params.items()}
+    params = composed([f"experiment={experiment}"], with_hydra=True).hydra.sweeper.params
+    return {str(key): str(value) for key, value in (params or {}).items()}
 
 
 def assignments(override: Override) -> list[str]:
@@ -261,6 +279,16 @@ def _check_names(override: Override) -> None:
             raise ConfigError(_no_key(key, known))
 
 
+def _check_added(override: Override, usual: DictConfig) -> None:
+    """Raise an error for a new key of an option of emea; a class of the user may have any."""
+    key = override.key_or_group
+    group, _, name = key.partition(".")
+    node = usual.get(group) if override.is_add() and group in GROUPS else None
+    is_ours = isinstance(node, DictConfig) and str(node.get("name")) in GROUPS[group].schemas
+    if is_ours and "." not in name and key not in (known := _all_keys(usual)):
+        raise ConfigError(_no_key(key, known))
+
+
 def _is_group(override: Override) -> bool:
     return override.key_or_group in group_names()
 
@@ -284,6 +312,22 @@ def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
 
 def _no_key(key: str, known: Sequence[str]) -> str:
     return f"There is no key {key}{_nearest(key, known)}."
+
+
+def unknown_argument(name: str, known: Sequence[str]) -> str:
+    """Return the error for an argument that a function does not have, with the nearest names.
+
+    Args:
+        name: The argument.
+        known: The arguments of the function, one of which is ``settings``.
+    """
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return f"There is no argument {name}. Did you mean {near[0]}?"
+    keys = {key.rpartition(".")[2]: key for key in reversed(_all_keys(composed([])))}
+    near = [key for key in keys if name in key] or difflib.get_close_matches(name, keys, n=1)
+    key = keys[near[0]] if near else "key"
+    return f'There is no argument {name}. Settings are given as text: settings=["{key}=..."].'
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:

@@ -1,9 +1,8 @@
 """Creates objects from config nodes whose ``_target_`` names a class, if the class is trusted."""
 
-import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 from hydra.errors import HydraException
@@ -11,7 +10,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.composition import error_text
+from emea.config.composition import CONF, error_text, group_names
 from emea.errors import ConfigError
 
 
@@ -79,32 +78,27 @@ def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any
         raise ConfigError(f"{name} does not accept its settings: {error}") from error
 
 
-OURS = (
-    "emea.answer.decoding.",
-    "emea.baselines.",
-    "emea.data.",
-    "emea.em.",
-    "emea.encoders.",
-    "emea.literals.",
-    "emea.matching.",
-    "emea.record.mlflow_tracker.",
-    "emea.record.tracker.",
-    "emea.rules.",
-    "emea.fit.",
-)
-"""Packages of a run. Other parts of emea write files to any given path."""
-
-OPTIMISERS = "torch.optim"
-OBSERVERS = (
+OTHERS = (
+    "emea.em.normaliser.SoftmaxNormaliser",
+    "emea.em.normaliser.MinMaxNormaliser",
     "pytorch_lightning.callbacks.DeviceStatsMonitor",
     "pytorch_lightning.callbacks.Timer",
 )
-"""Callbacks of Lightning that write no files and call nothing from the config."""
+"""Trusted classes that no option names. Those of Lightning write no files and call nothing."""
 
-LONGEST = 200
-"""Most characters in the name of one of our classes."""
+OPTIMISER = re.compile(r"torch\.optim\.[A-Z]\w*")
+TARGET = re.compile(r"^ *_target_: *(\S+)$", re.MULTILINE)
 
-PACKAGES = Path(__file__).resolve().parents[2]
+
+@cache
+def our_targets() -> frozenset[str]:
+    """Return the classes and functions that the options of ``conf/`` name, and a few others.
+
+    Other functions of emea are not trusted: they write to any path, or contact any host.
+    """
+    files = (file for group in group_names() for file in (CONF / group).rglob("*.yaml"))
+    found = (target for file in files for target in TARGET.findall(file.read_text("utf-8")))
+    return frozenset((*found, *OTHERS))
 
 
 def check_trusted(config: DictConfig) -> None:
@@ -135,19 +129,20 @@ def check_made(values: Any, trust: Sequence[str]) -> None:
     """
     for problem in _refusals(values, trust):
         raise ConfigError(problem)
-    for text in _texts(values):
+    for text in texts_in(values):
         if "${" in text:
             raise ConfigError(
                 f"A setting contains an interpolation as text: {text}. Write the value instead."
             )
 
 
-def _texts(node: Any) -> Iterator[str]:
+def texts_in(node: Any) -> Iterator[str]:
+    """Yield all texts of nested values, not the keys."""
     if isinstance(node, str):
         yield node
     children = node.items() if isinstance(node, dict) else node if isinstance(node, list) else ()
     for child in children:
-        yield from _texts(list(child) if isinstance(child, tuple) else child)
+        yield from texts_in(list(child) if isinstance(child, tuple) else child)
 
 
 def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
@@ -175,53 +170,9 @@ def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:
                 yield from _targets(value, place)
 
 
-def _is_trusted(target: Any, trusted: Sequence[str]) -> bool:
+def _is_trusted(target: Any, trusted: tuple[str, ...]) -> bool:
     # the value of an interpolation is not known here
     if not isinstance(target, str) or "${" in target:
         return False
-    return target.startswith(tuple(trusted)) or _is_ours(target)
-
-
-def _is_ours(target: str) -> bool:
-    """Return whether a name is our own class or function, not one that our modules import.
-
-    A prefix is not enough: ``emea.data.graph.np.save`` is a function of numpy. A missing name is
-    harmless, and an older run may use a name that has changed since.
-    """
-    if target in OBSERVERS:
-        return True
-    *modules, name = target.split(".")
-    if len(target) > LONGEST or not all(map(_is_public, (*modules, name))):
-        return False
-    if ".".join(modules) == OPTIMISERS:
-        return name[:1].isupper()
-    if not target.startswith(OURS):
-        return False
-    place = PACKAGES
-    while modules and (place / modules[0]).is_dir():
-        place /= modules.pop(0)
-    if not modules:
-        return name not in _borrowed(place / "__init__.py")
-    file = place / f"{modules[0]}.py"
-    if not file.is_file():
-        return modules[0] not in _borrowed(place / "__init__.py")
-    return len(modules) == 1 and name not in _borrowed(file)
-
-
-def _is_public(part: str) -> bool:
-    return part.isidentifier() and not part.startswith("_")
-
-
-@cache
-def _borrowed(file: Path) -> frozenset[str]:
-    """Return the names that one of our modules imports or assigns.
-
-    The names are read from the source, so that the module is not imported.
-    """
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return frozenset(names)
+    is_ours = target in our_targets() or OPTIMISER.fullmatch(target) is not None
+    return is_ours or target.startswith(trusted)

@@ -88,6 +88,19 @@ def _check_file(key: str, name: str) -> None:
         raise ConfigError(f"{key}: there is no file {name}. Check the path.")
 
 
+def check_no_link(folder: Path) -> None:
+    """Raise an error if an output folder is a symbolic link, which may lead anywhere.
+
+    Raises:
+        DataError: If it is.
+    """
+    if folder.is_symlink():
+        raise DataError(
+            f"{folder} is a symbolic link. Remove it, or give the folder itself with --out: "
+            f"{folder.resolve()}."
+        )
+
+
 def check_writable(folder: Path) -> None:
     """Test whether a run folder can be created, or written if it exists.
 
@@ -97,6 +110,7 @@ def check_writable(folder: Path) -> None:
     Raises:
         DataError: If the folder cannot be created or written, or if Hydra would write elsewhere.
     """
+    check_no_link(folder)
     for hydra in (folder / ".hydra", *folder.glob("*/.hydra")):
         for path in (hydra, *hydra.glob("*.yaml")):
             if path.is_symlink():

@@ -27,13 +27,14 @@ class StoredBeliefs:
     Args:
         neural: Beliefs of the neural model, if the run had one.
         joint: Beliefs of the joint distribution, or the matching of a baseline.
-        labels: ``[num_labels, 2]`` links with probability 1 in the run; ``None`` for old runs,
-            which did not store them.
+        labels: ``[num_labels, 2]`` links with probability 1 in the run.
+        votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
     """
 
     neural: Beliefs | None
     joint: Beliefs | None
-    labels: Tensor | None
+    labels: Tensor
+    votes: Tensor | None = None
 
 
 def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
@@ -51,11 +52,17 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
         neural, joint = (_beliefs(arrays, name, pair) for name in ("neural", "joint"))
         if neural is None and joint is None:
             raise ValueError("it contains no beliefs")
-        labels = arrays.get("labels")
+        labels = arrays["labels"]
         sizes = np.array([pair.source.num_entities, pair.target.num_entities])
-        if labels is not None and not (labels.shape[1:] == (2,) and _are_ids(labels, sizes)):
+        if labels.shape[1:] != (2,) or not _are_ids(labels, sizes):
             raise ValueError(f"its labels are not links of {pair.name}")
-        return StoredBeliefs(neural, joint, None if labels is None else torch.from_numpy(labels))
+        votes = arrays.get("votes")
+        if votes is not None and not (
+            votes.shape[1:] == (pair.source.num_entities,) and _are_ids(votes + 1, sizes[1] + 1)
+        ):
+            raise ValueError(f"its votes are not about {pair.name}")
+        found = None if votes is None else torch.from_numpy(votes)
+        return StoredBeliefs(neural, joint, torch.from_numpy(labels), found)
 
 
 def _beliefs(arrays: Mapping[str, np.ndarray], name: str, pair: GraphPair) -> Beliefs | None:
@@ -77,13 +84,13 @@ def _beliefs(arrays: Mapping[str, np.ndarray], name: str, pair: GraphPair) -> Be
     return Beliefs(torch.from_numpy(targets), torch.from_numpy(probs))
 
 
-def _are_ids(ids: np.ndarray, sizes: IntArray) -> bool:
+def _are_ids(ids: np.ndarray, sizes: IntArray | int) -> bool:
     """Return whether a matrix contains ids below the size, or below the size of their column."""
     is_matrix = ids.ndim == 2 and ids.dtype == np.int64
     return is_matrix and bool(((ids >= 0) & (ids < sizes)).all())
 
 
-def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
+def check_parts(folder: Path, split: Split, labels: IntArray) -> None:
     """Raise an error if the train or test links changed since the run.
 
     The checksum of the data covers all links, but not how they are split.
@@ -91,7 +98,7 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
     Args:
         folder: The run's folder, which has the test links in its file of ranks.
         split: The current split.
-        labels: Links with probability 1 in the run; ``None`` if it did not store them.
+        labels: Links with probability 1 in the run.
 
     Raises:
         DataError: If the links changed, or the file of ranks cannot be read.
@@ -102,10 +109,8 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
         if ranked is None or ranked.dtype != np.int64 or ranked.shape[1:] != (2,):
             raise damaged(path, "it contains no links")
         same = _as_set(ranked) == test
-    if labels is not None:
-        # with protocol=released, AvoidConf also gives some test links probability 1
-        same = same and _as_set(labels) - test == _as_set(split.supervision.train)
-    if not same:
+    # with protocol=released, AvoidConf also gives some test links probability 1
+    if not same or _as_set(labels) - test != _as_set(split.supervision.train):
         raise DataError(
             f"Train or test links changed since the run in {folder}. Restore the link files or "
             "run it again."

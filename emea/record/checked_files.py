@@ -1,5 +1,7 @@
 """Files of a run folder: atomic writes, checksums, and one guarded way to read them.
 
+A run folder may come from a stranger. Every command opens its files with `opened` or `read_file`.
+
 Each file carries its own checksum, so that it is complete after every atomic write: JSON in a key,
 YAML and archives in a comment. Checkpoints have theirs in their metadata.
 """
@@ -8,6 +10,7 @@ import hashlib
 import io
 import json
 import logging
+import math
 import os
 import re
 import tempfile
@@ -24,6 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from emea.errors import DataError
+from emea.runtime.regular_file import open_regular
 
 SUFFIX = ".tmp"
 """The end of the names of temporary files, which start with a dot."""
@@ -167,6 +171,47 @@ def reading(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from error
 
 
+MIB = 1 << 20
+MOST_MIB = {".yaml": 1, ".json": 64, ".jsonl": 1024, ".tsv": 1024, ".npz": 1 << 13}
+MOST_OTHER_MIB = 1 << 16
+"""Maximum size of the files of a run, by suffix. Those of a million entities are far smaller."""
+
+MOST_EXPANDED, EXPANDED_FROM = 100, 64 * MIB
+"""The arrays of a file may be this many times as large as the file, above 64 MiB."""
+
+MOST_ARRAYS = 1000
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of a run folder.
+
+    Raises:
+        DataError: If it is a link to another folder, not a regular file, or too large.
+        OSError: If it cannot be opened.
+    """
+    place = path.resolve()
+    if not place.is_relative_to(path.parent.resolve()):
+        raise DataError(
+            f"{path} is a link to {place}, outside of its folder. Replace the link by a copy of "
+            "the file."
+        )
+    with open_regular(path) as file:
+        most = MOST_MIB.get(path.suffix, MOST_OTHER_MIB)
+        if os.fstat(file.fileno()).st_size > most * MIB:
+            raise DataError(
+                f"{path} is larger than {most:,} MiB, which no run writes. Restore the file or run "
+                "it again."
+            )
+        yield file
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a file of a run folder; see `opened`."""
+    with opened(path) as file:
+        return file.read()
+
+
 def read_checked_json(path: Path) -> dict[str, Any]:
     """Read a JSON object and verify its checksum; files of earlier versions have none.
 
@@ -174,7 +219,7 @@ def read_checked_json(path: Path) -> dict[str, Any]:
         DataError: If the file cannot be read, or is damaged.
     """
     with reading(path):
-        content = json_object(path.read_bytes())
+        content = json_object(read_file(path))
         if KEY in content and content.pop(KEY) != digest(content):
             raise damaged(path, MISMATCH)
         return content
@@ -192,7 +237,7 @@ def read_checked_yaml(path: Path) -> str:
         DataError: If the file cannot be read, or is damaged.
     """
     with reading(path):
-        content = path.read_bytes()
+        content = read_file(path)
         if f"{KEY}:".encode() in content[:SEARCHED]:
             line = COMMENT.match(content)
             if line is None or line[1] != sha256(content[line.end() :]).encode():
@@ -219,12 +264,32 @@ def read_checked_arrays(path: Path) -> dict[str, np.ndarray]:
         DataError: If the file cannot be read, or is damaged.
     """
     with reading(path):
-        content = path.read_bytes()
+        content = read_file(path)
         before, written = content[:-DIGITS], content[-DIGITS:]
         if before.endswith(ARCHIVE_COMMENT) and sha256(before).encode() != written:
             raise damaged(path, MISMATCH)
-        with np.load(io.BytesIO(content)) as file:
-            return {name: file[name] for name in file.files}
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            num_bytes = sum(member.file_size for member in members)
+            most = max(EXPANDED_FROM, MOST_EXPANDED * len(content))
+            if len(members) > MOST_ARRAYS or num_bytes > most:
+                raise ValueError(f"its {len(members)} arrays expand to {num_bytes:,} bytes")
+            return {one.filename.removesuffix(".npy"): _array(archive, one) for one in members}
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    """Return an array whose header agrees with its size in the archive."""
+    with archive.open(member) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{member.filename} has another version of the format")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        num_bytes = math.prod(shape) * dtype.itemsize
+        fits = dtype.itemsize and num_bytes == member.file_size - file.tell()
+        if not fits and not dtype.hasobject:
+            raise ValueError(f"the header of {member.filename} does not fit its content")
+        file.seek(0)
+        array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        return array
 
 
 def damaged(path: Path, problem: str, advice: str = "") -> DataError:

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.settings.execution import lightning_options
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
+from emea.runtime.regular_file import open_regular
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TELLS_ONLY = ("record", "results", "explain", "cli", "aligner.py", "__main__.py")
@@ -107,7 +108,8 @@ def _weights(config: DictConfig) -> str | None:
     if not config.initial_from:
         return None
     try:
-        return hashlib.sha256(Path(config.initial_from).read_bytes()).hexdigest()
+        with open_regular(Path(config.initial_from)) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(
             f"initial_from={config.initial_from} cannot be read: {error}. Check the path."

@@ -12,11 +12,9 @@ from filelock import FileLock
 
 from emea.config.settings.execution import MlflowSettings
 from emea.config.settings.groups import OPTIONAL
-from emea.record.description import describe_run
 from emea.record.run_folder import run_files
 from emea.record.run_record import (
     COMMAND_TAG,
-    FINGERPRINT_TAG,
     USER_TAG,
     MetricPoint,
     ParamValue,
@@ -58,14 +56,19 @@ LOG_LEVELS = {
 
 RUN_ID_TAG, COMPLETE_TAG, REASON_TAG = "emea.run_id", "emea.complete", "emea.reason"
 SKIPPED_TAG = "emea.skipped_files"
-NOTE_TAG = "mlflow.note.content"
 
 # The smallest limits among the MLflow versions in use; the sqlite store allows a little more.
 MAX_NAME_LENGTH = 250
 MAX_PARAM_LENGTH = 6000
 MAX_TAG_LENGTH = 5000
 PARAMS_PER_BATCH = 100
+MAX_ARTIFACT_MB = 200.0
+"""Larger files stay in the run folder only, which keeps the store small."""
+
 METRICS_PER_BATCH = 1000
+
+PREFIX, DIGITS = "run/", 4
+"""Beginning of the names of results, which the columns of MLflow are too narrow for; digits."""
 
 HIDDEN = (
     "data.download",
@@ -156,17 +159,10 @@ class MlflowStore:
     Args:
         uri: The store's address.
         artifact_root: The folder for the files of new experiments.
-        max_artifact_mb: Files larger than this stay in the run's folder only.
     """
 
-    def __init__(
-        self,
-        uri: str,
-        artifact_root: str = MlflowSettings.artifact_root,
-        max_artifact_mb: float = MlflowSettings.max_artifact_mb,
-    ) -> None:
+    def __init__(self, uri: str, artifact_root: str = MlflowSettings.artifact_root) -> None:
         self.uri = absolute_uri(uri)
-        self.max_artifact_mb = max_artifact_mb
         self._artifact_location = artifact_location(self.uri, artifact_root)
         self._client: MlflowClient | None = None
         self._is_left = False
@@ -208,12 +204,6 @@ class MlflowStore:
             self.client.search_runs([experiment], f"tags.`{RUN_ID_TAG}` = '{header.run_id}'")
         )
 
-    def find_finished(self, fingerprint: str) -> "Run | None":
-        """Return a finished run of any experiment with this fingerprint."""
-        experiments = [found.experiment_id for found in self.client.search_experiments()]
-        wanted = f"tags.`{FINGERPRINT_TAG}` = '{fingerprint}' and attributes.status = 'FINISHED'"
-        return next(iter(self.client.search_runs(experiments, wanted, max_results=1)), None)
-
     def has_copy(self, header: RunHeader, closing: RunClosing) -> bool:
         """Return whether the store has the whole run, with this end or a later one.
 
@@ -252,7 +242,7 @@ class MlflowStore:
         from mlflow.entities import Metric
 
         metrics = [
-            Metric(metric_name(name), value, point.time, point.step)
+            Metric(metric_name(name.removeprefix(PREFIX)), _short(value), point.time, point.step)
             for point in points
             for name, value in point.metrics.items()
         ]
@@ -260,10 +250,9 @@ class MlflowStore:
             self.client.log_batch(run_id, metrics=batch)
 
     def finish_run(self, run_id: str, folder: Path, closing: RunClosing) -> None:
-        """Copy the run's files and description, and close the run."""
+        """Copy the run's files, and close the run."""
         self._copy_files(run_id, folder)
         header = read_header(folder)
-        self.client.set_tag(run_id, NOTE_TAG, cut(describe_run(header, closing, folder)))
         if closing.reason:
             self.client.set_tag(run_id, REASON_TAG, cut(closing.reason))
         self.client.set_terminated(run_id, closing.status, closing.end_time)
@@ -277,13 +266,13 @@ class MlflowStore:
             self.client.delete_run(run.info.run_id)
 
     def _copy_files(self, run_id: str, folder: Path) -> None:
-        small, large = run_files(folder, self.max_artifact_mb)
+        small, large = run_files(folder, MAX_ARTIFACT_MB)
         for path in small:
             parent = path.parent.relative_to(folder).as_posix()
             self.client.log_artifact(run_id, str(path), None if parent == "." else parent)
         if large:
             names = ", ".join(path.relative_to(folder).as_posix() for path in large)
-            logger.info("Not copied to MLflow, over %g MB: %s", self.max_artifact_mb, names)
+            logger.info("Not copied to MLflow, over %g MB: %s", MAX_ARTIFACT_MB, names)
             self.client.set_tag(run_id, SKIPPED_TAG, cut(names))
 
 
@@ -296,6 +285,11 @@ def _mlflow_tags(header: RunHeader) -> dict[str, str]:
         "mlflow.source.git.commit": header.tags.get("commit", ""),
     }
     return {key: value for key, value in named.items() if value and value != "unknown"}
+
+
+def _short(value: float) -> float:
+    """Return a number with four digits: MLflow shows all that it has, the run folder keeps them."""
+    return round(value, DIGITS) if abs(value) >= 0.1 else float(f"{value:.{DIGITS}g}")
 
 
 def _batches(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:

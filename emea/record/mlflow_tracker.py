@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from shlex import quote
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from emea.record.mlflow_store import MlflowStore, load_mlflow
 from emea.record.run_record import MetricPoint, RunClosing, RunHeader, read_series
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class BoundedCalls:
-    """Makes one call after the other, in threads that do not keep the process alive.
+    """Makes calls in threads that do not keep the process alive.
 
     MLflow's own timeouts do not limit a call: it retries, sleeps as long as a server asks it to,
     accepts any byte as a sign of life, and waits for locks without a limit.
@@ -38,16 +38,23 @@ class BoundedCalls:
 
     def __init__(self, patience: float) -> None:
         self._patience = self._left = patience
-        self._last: Future[Any] = Future()
-        self._last.set_result(None)
 
     def do(self, action: Callable[[], T]) -> T:
-        """Make a call after those that were begun, and wait for its result.
+        """Make a call and wait for its result.
 
         Raises:
             TimeoutError: If the time is used up; the call may still be in progress.
         """
-        call, began = self.begin(action), time.monotonic()
+        call, began = Future[T](), time.monotonic()
+
+        def make() -> None:
+            try:
+                call.set_result(action())
+            # all errors: the waiting thread raises them again
+            except BaseException as error:
+                call.set_exception(error)
+
+        Thread(target=make, name="mlflow", daemon=True).start()
         wait([call], timeout=max(self._left, 0.0))
         self._left -= time.monotonic() - began
         # Checked separately, because the call itself may raise TimeoutError.
@@ -55,57 +62,28 @@ class BoundedCalls:
             raise TimeoutError(f"it kept the run waiting for {self._patience:g} s")
         return call.result()
 
-    def begin(self, action: Callable[[], T]) -> Future[T]:
-        """Make a call in the background, unless the one before it fails."""
-        before, call = self._last, Future[T]()
-
-        def make() -> None:
-            try:
-                before.result()
-                call.set_result(action())
-            # all errors: the waiting thread raises them again
-            except BaseException as error:
-                call.set_exception(error)
-
-        Thread(target=make, name="mlflow", daemon=True).start()
-        self._last = call
-        return call
-
-    def is_idle(self) -> bool:
-        """Return whether the last call has ended; if it raised an error, raise that error."""
-        if self._last.done():
-            self._last.result()
-        return self._last.done()
-
 
 class MlflowTracker(Tracker):
     """Writes every record to the run's folder first and copies it to MLflow.
 
     An error of MLflow never stops a run: it is logged once, MLflow is not contacted again, and the
-    records stay in the folder, from which `emea sync` imports them. Metrics are sent in the
-    background; only the start and the end of a run wait for MLflow.
+    records stay in the folder, from which `emea sync` imports them.
 
     Args:
         uri: The store's address; a relative sqlite path counts from the working directory.
         artifact_root: The folder for the files of new experiments.
-        max_artifact_mb: Files larger than this stay in the run's folder only.
-        flush_seconds: Metrics are gathered for this long, because a call costs milliseconds.
-        patience_seconds: The total time that a run waits for MLflow.
     """
 
-    def __init__(
-        self,
-        *,
-        uri: str,
-        artifact_root: str,
-        max_artifact_mb: float,
-        flush_seconds: float,
-        patience_seconds: float,
-    ) -> None:
+    flush_seconds = 5.0
+    """Metrics are gathered for this long, because a call costs milliseconds."""
+
+    patience_seconds = 60.0
+    """The total time that a run waits for MLflow."""
+
+    def __init__(self, *, uri: str, artifact_root: str) -> None:
         super().__init__()
-        self._store = MlflowStore(uri, artifact_root, max_artifact_mb)
-        self._calls = BoundedCalls(patience_seconds)
-        self._flush_seconds = flush_seconds
+        self._store = MlflowStore(uri, artifact_root)
+        self._calls = BoundedCalls(self.patience_seconds)
         self._has_failed = False
         self._mlflow_run: str | None = None
         self._waiting: list[MetricPoint] = []
@@ -121,11 +99,6 @@ class MlflowTracker(Tracker):
             return f"open {shown_uri(uri)}" if uri.startswith("http") else None
         return f"emea ui{self._uri_option()}"
 
-    def recorded(self, fingerprint: str) -> str | None:
-        """Return a finished run of the store; ``None`` if the store does not answer."""
-        found = self._attempt(partial(self._store.find_finished, fingerprint), "FOLDER")
-        return f"{found.info.run_name} ({found.info.run_id})" if found else None
-
     def start(self, header: RunHeader, folder: Path) -> None:
         """Write the header into the folder and open the MLflow run."""
         super().start(header, folder)
@@ -137,42 +110,39 @@ class MlflowTracker(Tracker):
     def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
         """Append metrics to the folder's series; they reach MLflow some seconds later."""
         point = super().log(metrics, step)
-        if self._has_failed or self._record is None:
+        if self._mlflow_run is None or self._folder is None:
             return point
         self._waiting.append(point)
-        if time.monotonic() - self._last_flush >= self._flush_seconds:
-            self._attempt(self._flush, self._record.folder, waits=False)
+        if time.monotonic() - self._last_flush >= self.flush_seconds:
+            self._attempt(partial(self._send, self._mlflow_run), self._folder)
         return point
 
     def finish(self, status: str, reason: str = "") -> RunClosing | None:
         """Write how the run ended and copy the folder's files to MLflow."""
-        record, run, points = self._record, self._mlflow_run, self._waiting
+        folder, run, points = self._folder, self._mlflow_run, self._waiting
         closing = super().finish(status, reason)
         self._mlflow_run, self._waiting = None, []
-        if record is None or closing is None or run is None:
+        if folder is None or closing is None or run is None:
             return closing
 
         def close_run() -> None:
             self._store.log_points(run, points)
-            self._store.finish_run(run, record.folder, closing)
+            self._store.finish_run(run, folder, closing)
 
-        self._attempt(close_run, record.folder)
+        self._attempt(close_run, folder)
         return closing
 
-    def _flush(self) -> None:
-        # one batch at a time: while the store is slow, the next batch grows
-        if self._mlflow_run is not None and self._calls.is_idle():
-            points, self._waiting = self._waiting, []
-            self._calls.begin(partial(self._store.log_points, self._mlflow_run, points))
-            self._last_flush = time.monotonic()
+    def _send(self, run: str) -> None:
+        points, self._waiting = self._waiting, []
+        self._last_flush = time.monotonic()
+        self._store.log_points(run, points)
 
-    def _attempt(self, action: Callable[[], T], folder: Path | str, waits: bool = True) -> T | None:
+    def _attempt(self, action: Callable[[], T], folder: Path) -> T | None:
         """Make a call; if it fails, log the error once and stop contacting MLflow.
 
         Args:
             action: The call.
             folder: The folder that `emea sync` can import later.
-            waits: Whether the call waits for MLflow, so that its time is limited.
 
         Returns:
             The result of the call; ``None`` if it failed, or another one before it.
@@ -180,8 +150,6 @@ class MlflowTracker(Tracker):
         if self._has_failed:
             return None
         try:
-            if not waits:
-                return action()
             load_mlflow()  # before the clock starts, because it takes seconds
             return self._calls.do(action)
         # all errors, because a full disk, a locked file or a missing package must not stop the run

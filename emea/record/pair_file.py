@@ -1,27 +1,34 @@
-"""The graphs and links of a run: from the files that its config names, or from its folder.
+"""The graphs and links of a run: from its folder, or from the data set that its config names.
 
-A run of the Python API gets its graphs from memory. Its folder stores them, so that the run can be
-resumed, queried and explained later. The file contains only arrays of numbers: names are UTF-8
-bytes and their lengths, so reading it cannot execute code.
+The folder of a run stores graphs that came from memory or from files of the user, so that the run
+can be resumed, queried and explained later and elsewhere. The file contains only arrays of numbers:
+names are UTF-8 bytes and their lengths, so reading it cannot execute code.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from omegaconf import DictConfig
 
 from emea.config.instantiate import factory
+from emea.config.paths import READER
+from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.data.attributes import AttributeTriples, Kind
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import silent_links
+from emea.data.vectors import EntityVectors
 from emea.errors import ConfigError, DataError
 from emea.record.checked_files import read_checked_arrays, write_checked_arrays
 from emea.record.run_folder import PAIR_FILE
 
 Arrays = Mapping[str, np.ndarray]
+
+HOST_SETTINGS = {"download", "base_url"}
+"""Settings of data that contact a host, which a stored configuration must not decide."""
 
 SIDES = ("source", "target")
 PARTS = ("train", "validation", "test")
@@ -29,22 +36,53 @@ ENCODING = ("utf-8", "surrogatepass")
 """A name from memory may contain invalid characters, which must be restored unchanged."""
 
 
-def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
-    """Return the graphs of a run, from its folder or from the files that its config names.
+def keeps_graphs(config: DictConfig) -> bool:
+    """Return whether the folder of a run stores its graphs, because no data set has them."""
+    return config.data.get("_target_") in (None, READER)
+
+
+def pair_of_run(folder: Path, config: DictConfig, resumes: bool = False) -> GraphPair:
+    """Return the graphs of a run, from its folder or from the data that its config names.
+
+    A data set that is not in the run's ``data.root`` is looked up in ``EMEA_DATA``.
+
+    Args:
+        folder: The folder of the run.
+        config: Its configuration.
+        resumes: Whether the run is resumed. Its files are then read again, if they still exist, to
+            notice changes.
+
+    Missing files are not downloaded; ``emea data NAME`` downloads those of a public data set.
 
     Raises:
-        DataError: If the folder contains no graphs and the config does not name their files.
+        DataError: If the folder contains no graphs, and the data is missing.
     """
     path = folder / PAIR_FILE
-    if path.exists():
+    names = [config.data.get(key) for key in ("source", "target", "links")]
+    has_files = all(Path(str(name)).expanduser().is_file() for name in names if name)
+    if path.exists() and not (resumes and any(names) and has_files):
         return read_pair(path)
     if "_target_" not in config.data:
         raise DataError(
             f"{folder} was created from in-memory graphs through the Python API, and its "
             f"{PAIR_FILE} is missing. Restore that file or fit again."
         )
-    with silent_links():
-        return load_pair(config)
+    config = config.copy()
+    for key in HOST_SETTINGS & config.data.keys():
+        config.data[key] = None
+    root, part = config.data.get("root"), str(config.data.get("folder", ""))
+    if root is not None and not (Path(root).expanduser() / part).exists():
+        config.data.root = None  # the default
+    try:
+        with silent_links():
+            return load_pair(config)
+    except DataError as error:
+        if config.data._target_ != READER:
+            raise
+        raise DataError(
+            f"{folder} has no {PAIR_FILE}, so the files of its graphs are read again: {error}. "
+            "Restore them, or run the command in the folder from which the run was started."
+        ) from error
 
 
 def load_pair(config: DictConfig) -> GraphPair:
@@ -59,7 +97,8 @@ def load_pair(config: DictConfig) -> GraphPair:
         raise ConfigError(
             f"{config.data._target_} does not give a pair of graphs. Choose another data option."
         )
-    return pair
+    cardinality = Cardinality(config.get("cardinality", Cardinality.ONE_TO_ONE))
+    return pair if pair.cardinality == cardinality else replace(pair, cardinality=cardinality)
 
 
 def write_pair(path: Path, pair: GraphPair) -> None:
@@ -77,12 +116,23 @@ def write_pair(path: Path, pair: GraphPair) -> None:
         for what, texts in names.items():
             if texts is not None:
                 arrays |= _text_arrays(f"{side}_{what}", texts)
+        if graph.kinds is not None:
+            arrays[f"{side}_entity_kinds"] = _small(graph.kinds)
         if graph.attributes is not None:
             arrays |= _attribute_arrays(side, graph.attributes)
+        if graph.vectors:
+            arrays |= _text_arrays(f"{side}_vectors", [one.name for one in graph.vectors])
+        for number, one in enumerate(graph.vectors):
+            arrays[f"{side}_vectors_{number}"] = one.values
+            arrays[f"{side}_vectors_{number}_entities"] = _small(one.entities)
     if pair.official is not None:
         arrays |= {part: _small(getattr(pair.official, part)) for part in PARTS}
+    if pair.cardinality != Cardinality.ONE_TO_ONE:
+        arrays |= _text_arrays("cardinality", [pair.cardinality])
     if pair.rejected is not None:
         arrays["rejected"] = _small(pair.rejected)
+    if pair.unmatched is not None:
+        arrays["unmatched"] = _small(pair.unmatched)
     if pair.num_absent:
         num_missed = 0 if pair.official is None else pair.official.num_absent
         arrays["num_absent"] = np.array([pair.num_absent, num_missed])
@@ -106,10 +156,15 @@ def read_pair(path: Path) -> GraphPair:
             official = OfficialSplit(train, validation, test, num_missed)
         (name,) = _texts(arrays, "name")
         rejected = _numbers(arrays, "rejected", 2) if "rejected" in arrays else None
+        unmatched = _numbers(arrays, "unmatched", 0) if "unmatched" in arrays else None
         links = _numbers(arrays, "links", 2)
-        return GraphPair(
-            name, source, target, links, official, num_absent=num_absent, rejected=rejected
+        cardinality = Cardinality.ONE_TO_ONE
+        if "cardinality_lengths" in arrays:
+            cardinality = Cardinality(_texts(arrays, "cardinality")[0])
+        pair = GraphPair(
+            name, source, target, links, official, None, None, num_absent, cardinality=cardinality
         )
+        return replace(pair, rejected=rejected, unmatched=unmatched)
     # DataError means that an id is outside its graph, or that an entity has several links
     except (DataError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is damaged: {error}") from error
@@ -142,7 +197,21 @@ def _graph(arrays: Arrays, side: str) -> KnowledgeGraph:
         named["relations"],
         attributes,
         named["labels"],
+        _numbers(arrays, key, 0) if (key := f"{side}_entity_kinds") in arrays else None,
+        _vectors(arrays, side),
     )
+
+
+def _vectors(arrays: Arrays, side: str) -> tuple[EntityVectors, ...]:
+    names = _texts(arrays, f"{side}_vectors") if f"{side}_vectors_lengths" in arrays else []
+    found = []
+    for number, name in enumerate(names):
+        entities = _numbers(arrays, f"{side}_vectors_{number}_entities", 0)
+        values = arrays[f"{side}_vectors_{number}"]
+        if values.dtype != np.float32 or values.ndim != 2 or len(values) != len(entities):
+            raise ValueError(f"{side}_vectors_{number} has the wrong type or shape")
+        found.append(EntityVectors(name, entities, values))
+    return tuple(found)
 
 
 def _attribute_arrays(side: str, attributes: AttributeTriples) -> dict[str, np.ndarray]:

@@ -20,8 +20,8 @@ def provenance() -> dict[str, str]:
         **code_state(),
         "emea_version": __version__,
         "python": platform.python_version(),
-        "torch": _version("torch"),
-        "numpy": _version("numpy"),
+        "torch": metadata.version("torch"),
+        "numpy": metadata.version("numpy"),
         "platform": platform.platform(),
         "machine": platform.machine(),
         "cpu_count": _num_cpus(),
@@ -76,16 +76,7 @@ def _repository_root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return UNKNOWN
-
-
 def _gpu() -> dict[str, str]:
-    try:
-        import torch
-    except ImportError:
-        return {}
+    import torch  # not needed by commands that only read records
+
     return {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}

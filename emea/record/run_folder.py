@@ -1,28 +1,28 @@
 """The files of a run folder."""
 
 import hashlib
-import io
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from emea.config.composition import parsed_yaml
+from emea.config.instantiate import texts_in
 from emea.data.arrays import IntArray
-from emea.errors import DataError
+from emea.errors import ConfigError, DataError
 from emea.record.checked_files import (
     damaged,
     read_checked_arrays,
     read_checked_json,
     read_checked_yaml,
-    reading,
     write_checked_arrays,
     write_checked_json,
     write_checked_yaml,
 )
+from emea.record.store_uri import absolute_uri
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,13 +34,28 @@ if TYPE_CHECKING:
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
 RANKS_FILE, BELIEFS_FILE, PAIR_FILE = "ranks.npz", "beliefs.npz", "pair.npz"
 LOG_FILE = "run.log"
+PATHS = (
+    *("data.source", "data.target", "data.links", "data.test_links", "data.rejected"),
+    *("data.root", "initial_from", "tracking.artifact_root"),
+)
+"""Settings that are paths. A run stores them as absolute paths, because later commands may start in
+other folders."""
+
 LINKS_CHECKSUM = "links_checksum"
 """The array of a ranks file that has the checksum of the test links, as text."""
 
 
 def write_config(folder: Path, config: DictConfig) -> None:
-    """Write the resolved configuration and its checksum."""
-    write_checked_yaml(folder / CONFIG_FILE, OmegaConf.to_yaml(config, resolve=True))
+    """Write the resolved configuration, with absolute paths, and its checksum."""
+    resolved = OmegaConf.create(OmegaConf.to_container(config, resolve=True))
+    for key in PATHS:
+        path = OmegaConf.select(resolved, key)
+        if isinstance(path, str) and path and "://" not in path:
+            OmegaConf.update(resolved, key, str(Path(path).expanduser().absolute()))
+    store = OmegaConf.select(resolved, "tracking.uri")
+    if isinstance(store, str):
+        resolved.tracking.uri = absolute_uri(store)
+    write_checked_yaml(folder / CONFIG_FILE, OmegaConf.to_yaml(resolved))
 
 
 def read_config(folder: Path) -> DictConfig:
@@ -65,13 +80,15 @@ def read_settings(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise DataError(f"{folder} has no {CONFIG_FILE}. Restore the file or run it again.")
-    with reading(path):
-        config = read_yaml(path)
-        OmegaConf.resolve(config)  # resolve now, so that later reads cannot fail
+    config = read_yaml(path)
     if not isinstance(config, DictConfig):
         raise damaged(path, "it contains no settings")
     settings = OmegaConf.to_container(config)
     assert isinstance(settings, dict)
+    # a run writes values; an interpolation could read the environment
+    for text in texts_in(settings):
+        if "${" in text:
+            raise damaged(path, f"it contains an interpolation, which a run does not write: {text}")
     return {str(key): value for key, value in settings.items()}
 
 
@@ -79,16 +96,12 @@ def read_yaml(path: Path) -> DictConfig | ListConfig:
     """Read a YAML file of a run folder.
 
     Raises:
-        DataError: If the file is damaged, or contains aliases. A run does not write them, and a few
-            of them can expand to any size.
+        DataError: If the file is damaged.
     """
-    text = read_checked_yaml(path)
-    if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-        raise DataError(
-            f"{path} contains YAML aliases, which a run does not write. Restore the file or run it "
-            "again."
-        )
-    return OmegaConf.load(io.StringIO(text))
+    try:
+        return parsed_yaml(path, read_checked_yaml(path))
+    except ConfigError as error:
+        raise damaged(path, str(error)) from error
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
@@ -149,13 +162,19 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
 
 
 def write_beliefs(
-    folder: Path, neural: "Beliefs | None", joint: "Beliefs | None", labels: "Tensor"
+    folder: Path,
+    neural: "Beliefs | None",
+    joint: "Beliefs | None",
+    labels: "Tensor",
+    votes: "Tensor | None" = None,
 ) -> None:
     """Write the candidates of every source entity, their probabilities by q and q*, and the labels.
 
-    ``targets`` are the candidates of both, or only those of q* if q has other candidates.
+    ``targets`` are the candidates of both, or only those of q* if q has other candidates. ``votes``
+    are the best targets of each encoder of an ensemble.
     """
     arrays: dict[str, np.ndarray] = {"labels": labels.cpu().numpy()}
+    arrays |= {} if votes is None else {"votes": votes.cpu().numpy()}
     for name, beliefs in (("joint", joint), ("neural", neural)):
         if beliefs is None:
             continue
@@ -185,8 +204,10 @@ def sweep_objective(metrics: dict[str, Any]) -> float:
 
 RUN_FILES = (
     *("config.yaml", "metrics.json", "run.json", "series.jsonl", "run.log", ".hydra/*.yaml"),
-    *("alignment.tsv", "alignment.nt", "alignment.sssom.tsv", "alignment.jsonl", "unmatched.tsv"),
-    *("relations.tsv", "classes.tsv", "schema.nt", "schema.sssom.tsv"),
+    *("alignment.tsv", "alignment.nt", "alignment.sssom.tsv", "alignment.jsonl"),
+    *("alignment.rdf", "unmatched.tsv"),
+    *(f"{side}_vectors.{ending}" for side in ("source", "target") for ending in ("npy", "txt")),
+    *("relations.tsv", "classes.tsv", "schema.nt", "schema.sssom.tsv", "schema.rdf"),
     *("ranks.npz", "beliefs.npz", "pair.npz", "checkpoint.safetensors"),
 )
 """The files that a run writes. They are selected by name, because the folder may also contain other

@@ -11,6 +11,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from emea.data.graph_pair import GraphPair
+from emea.errors import ConfigError
 from emea.record.fingerprint import fingerprint
 from emea.record.provenance import provenance
 from emea.record.run_name import run_name
@@ -22,7 +23,7 @@ from emea.record.run_record import (
     RunHeader,
     flat_params,
 )
-from emea.record.store_uri import STORE_VARIABLE, shown_uri
+from emea.record.store_uri import DEFAULT_ARTIFACT_ROOT, STORE_VARIABLE, is_local, shown_uri
 
 SWEEPS = "multirun"
 """The folder in which Hydra puts sweeps by day and time; a time is not unique without its day."""
@@ -101,11 +102,29 @@ def without_secrets(config: DictConfig) -> DictConfig:
     return shown
 
 
-def with_secrets(config: DictConfig) -> DictConfig:
-    """Return a stored config, with the user and password from the environment added."""
-    known = os.environ.get(STORE_VARIABLE)
-    if known and OmegaConf.select(config, "tracking.uri") == shown_uri(known):
-        config.tracking.uri = known
+def host_of(config: DictConfig) -> str | None:
+    """Return the address of the tracking store without its login, if it is on another machine."""
+    uri = OmegaConf.select(config, "tracking.uri")
+    return shown_uri(uri) if uri and not is_local(uri) else None
+
+
+def with_own_store(config: DictConfig) -> DictConfig:
+    """Return a stored config, whose store is that of the environment if only the login differs.
+
+    Raises:
+        ConfigError: If it names a server that the environment does not name: a folder must not
+            decide which host is contacted.
+    """
+    known, host = os.environ.get(STORE_VARIABLE, ""), host_of(config)
+    if host is not None and host != shown_uri(known):
+        raise ConfigError(
+            f"The run was recorded at {host}, and only its folder says so. To contact that server, "
+            f"repeat the command with {STORE_VARIABLE}={host} in front of it."
+        )
+    if host is not None:
+        config.tracking.uri = f"${{oc.env:{STORE_VARIABLE}}}"
+    if not is_local(OmegaConf.select(config, "tracking.artifact_root") or ""):
+        config.tracking.artifact_root = DEFAULT_ARTIFACT_ROOT
     return config
 
 

@@ -15,6 +15,7 @@ from emea.errors import DataError, UserError
 from emea.record.checked_files import (
     json_object,
     read_checked_json,
+    read_file,
     write_atomic,
     write_checked_json,
 )
@@ -136,50 +137,38 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class RunRecord:
-    """Writes the record of a run into its folder.
-
-    Args:
-        folder: The run's folder, created if it is missing.
-    """
-
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
-
-    def start(self, header: RunHeader) -> None:
-        """Write the header. Points of another run in this folder are removed."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._clean_series(header.run_id)
-        write_checked_json(self.folder / RUN_FILE, asdict(header) | UNFINISHED)
-
-    def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
-        """Append one line of metrics and return it."""
-        values = {name: float(value) for name, value in metrics.items()}
-        point = MetricPoint(int(step), now_ms(), values)
-        # Opened and closed for each line, so that a kill after this call cannot lose it.
-        with open(self.folder / SERIES_FILE, "a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(point)) + "\n")
-        return point
-
-    def close(self, status: str, reason: str = "", end_time: int | None = None) -> RunClosing:
-        """Write how the run ended into the header; an `end_time` of ``None`` means now."""
-        if status not in STATUSES:
-            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
-        closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
-        header = read_header(self.folder)
-        write_checked_json(self.folder / RUN_FILE, asdict(header) | asdict(closing))
-        return closing
-
-    def _clean_series(self, run_id: str) -> None:
-        series = self.folder / SERIES_FILE
-        if series.is_symlink():
-            series.unlink()  # a run does not write through links
-        if not series.exists():
-            return
-        same_run = is_run_folder(self.folder) and read_header(self.folder).run_id == run_id
+def start_record(folder: Path, header: RunHeader) -> None:
+    """Write the header. Points of another run in this folder are removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    series = folder / SERIES_FILE
+    if series.is_symlink():
+        series.unlink()  # a run does not write through links
+    if series.exists():
+        same_run = is_run_folder(folder) and read_header(folder).run_id == header.run_id
         # Rewritten even for the same run, because its last line may be incomplete.
-        kept = read_series(self.folder) if same_run else []
-        _write_series(self.folder, kept)
+        _write_series(folder, read_series(folder) if same_run else [])
+    write_checked_json(folder / RUN_FILE, asdict(header) | UNFINISHED)
+
+
+def log_point(folder: Path, metrics: Mapping[str, float], step: int) -> MetricPoint:
+    """Append one line of metrics and return it."""
+    values = {name: float(value) for name, value in metrics.items()}
+    point = MetricPoint(int(step), now_ms(), values)
+    # Opened and closed for each line, so that a kill after this call cannot lose it.
+    with open(folder / SERIES_FILE, "a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(point)) + "\n")
+    return point
+
+
+def close_record(
+    folder: Path, status: str, reason: str = "", end_time: int | None = None
+) -> RunClosing:
+    """Write how the run ended into the header; an `end_time` of ``None`` means now."""
+    if status not in STATUSES:
+        raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+    closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
+    write_checked_json(folder / RUN_FILE, asdict(read_header(folder)) | asdict(closing))
+    return closing
 
 
 def keep_points(folder: Path | str, num_points: int) -> None:
@@ -282,7 +271,7 @@ def read_series(folder: Path | str) -> list[MetricPoint]:
     if not path.exists():
         return []
     try:
-        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+        lines = read_file(path).rstrip(b"\n").split(b"\n")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     points: list[MetricPoint] = []

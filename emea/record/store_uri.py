@@ -2,12 +2,9 @@
 
 import re
 from pathlib import Path
-
-from hydra.conf import HydraConf
-from omegaconf import DictConfig, OmegaConf
+from urllib.parse import urlsplit
 
 from emea.config.settings import execution
-from emea.record.checked_files import write_atomic
 
 STORE_VARIABLE = "MLFLOW_TRACKING_URI"
 """Where MLflow, and our configuration, look for the store's address."""
@@ -16,11 +13,9 @@ DEFAULT_URI = execution.DEFAULT_STORE
 DEFAULT_ARTIFACT_ROOT = execution.DEFAULT_ARTIFACT_ROOT
 
 _SQLITE = "sqlite:///"
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*:")
 _LOGIN = re.compile(r"[^:/?#]*:(?!\d+[/?#])[^@]*(?=@)")
 """User and password, which a database takes with any sign in it; a number is a port."""
-
-_QUOTED_LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
-"""In an address, however the command line or YAML quotes what is in it."""
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -29,6 +24,12 @@ def sqlite_path(uri: str) -> Path | None:
     if not uri.startswith(_SQLITE) or name in ("", ":memory:"):
         return None
     return Path(name)
+
+
+def is_local(uri: str) -> bool:
+    """Return whether an address of a store or of files belongs to this machine."""
+    scheme = urlsplit(uri).scheme if _ADDRESS.match(uri) else ""
+    return scheme in ("", "file", "sqlite") and uri not in ("databricks", "databricks-uc", "uc")
 
 
 def absolute_uri(uri: str) -> str:
@@ -64,32 +65,3 @@ def without_login(text: str, uri: str) -> str:
 def shown_uri(uri: str) -> str:
     """Return the address without user and password, for logs."""
     return without_login(uri, uri)
-
-
-def without_secret(override: str) -> str:
-    """Return an override without the user and password of an address in its value."""
-    key, equals, value = override.partition("=")
-    return f"{key}{equals}{shown_uri(value)}" if "://" in value else override
-
-
-def clean_hydra_files(config: DictConfig, hydra: HydraConf) -> None:
-    """Remove user and password of the store's address from Hydra's files of a job and its sweep.
-
-    Hydra writes the command unchanged before it starts a job, so the job removes the login from the
-    files. A resumed run reads the login from the environment, not from these files.
-
-    Args:
-        config: The configuration of the job.
-        hydra: Hydra's own config in the job.
-    """
-    login = login_of(str(OmegaConf.select(config, "tracking.uri")))
-    if not login:
-        return
-    of_job = Path(hydra.runtime.output_dir) / (hydra.output_subdir or ".hydra")
-    for file in (*of_job.glob("*.yaml"), *Path(hydra.sweep.dir).glob("multirun.yaml")):
-        text = file.read_text(encoding="utf-8")
-        cleaned = _QUOTED_LOGIN.sub("", text)
-        for spelled in (login, login.replace("'", "''")):
-            cleaned = cleaned.replace(f"{spelled}@", "")
-        if cleaned != text:
-            write_atomic(file, cleaned)

@@ -11,7 +11,7 @@ from emea.record.mlflow_store import MlflowStore
 from emea.record.run_record import (
     LOCK_FILE,
     RunClosing,
-    RunRecord,
+    close_record,
     is_run_folder,
     read_closing,
     read_header,
@@ -104,7 +104,7 @@ def close_dead_folder(folder: Path) -> RunClosing | None:
             closing = read_closing(folder)
             if closing is None:
                 last = _last_time(folder)
-                closing = RunRecord(folder).close("KILLED", INTERRUPTED, end_time=last)
+                closing = close_record(folder, "KILLED", INTERRUPTED, end_time=last)
             return closing
     except (Timeout, OSError):
         return None

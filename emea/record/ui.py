@@ -34,9 +34,12 @@ VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 KIND_TAG, KIND = "mlflow.experimentKind", "custom_model_development"
 """The tag by which MLflow knows that a study trains models."""
 
-BEST_FIRST = {"orderByKey": "metrics.`run/final/hit_at_1`", "orderByAsc": False}
-METRICS = ("run/initial/hit_at_1", "run/final/hit_at_1", "run/final/mrr")
-PARAMS = ("data.name", "ratio.value", "model.name", "em.name", "rule.name", "protocol.name")
+BEST_FIRST = {"orderByKey": "metrics.`final/hit_at_1`", "orderByAsc": False}
+METRICS = ("initial/hit_at_1", "final/hit_at_1", "final/mrr")
+PARAMS = ("protocol.name", "data.name", "ratio.value", "model.name", "em.name", "rule.name")
+
+RUN_NAME, NAME_WIDTH = "attributes.`Run Name`", 230
+"""The first column of the table and its width in pixels."""
 
 MAX_SWEPT = 12
 """At most so many columns of swept settings: a study of many sweeps varies almost everything."""
@@ -82,22 +85,35 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
 
 
 def save_view(client: "MlflowClient", experiment_id: str) -> None:
-    """Store the columns of a study and the order of its runs as a shared view."""
+    """Store the columns of a study, their order and widths, and the order of its runs as a view."""
     now = int(time.time() * 1000)
-    state = {"selectedColumns": columns(client.search_runs([experiment_id])), **BEST_FIRST}
+    shown = columns(client.search_runs([experiment_id]))
+    state = {
+        "selectedColumns": shown,
+        # without these, the page puts all metrics before the settings and cuts their names
+        "columnOrder": [RUN_NAME, *shown],
+        "columnWidths": {RUN_NAME: NAME_WIDTH} | {one: _width(one) for one in shown},
+        **BEST_FIRST,
+    }
     view = {"name": "Results", "createdAt": now, "updatedAt": now, "state": json.dumps(state)}
     client.set_experiment_tag(experiment_id, VIEW_TAG, json.dumps(view))
     client.set_experiment_tag(experiment_id, KIND_TAG, KIND)
 
 
 def columns(runs: "Iterable[Run]") -> list[str]:
-    """Return the columns of the table: results, usual settings and every setting that differs."""
-    swept = swept_keys([run.data.params for run in runs])
-    others = [key for key in swept if key not in PARAMS][:MAX_SWEPT]
+    """Return the columns of the table: every setting that differs, results and usual settings."""
+    swept = swept_keys([run.data.params for run in runs])[:MAX_SWEPT]
+    usual = [key for key in PARAMS if key not in swept]
     return [
+        *(f"params.`{name}`" for name in swept),
         *(f"metrics.`{name}`" for name in METRICS),
-        *(f"params.`{name}`" for name in (*PARAMS, *others)),
+        *(f"params.`{name}`" for name in usual),
     ]
+
+
+def _width(column: str) -> int:
+    """Return the width in pixels that shows the whole name of a column."""
+    return 8 * len(column.split("`")[1]) + 26
 
 
 def swept_keys(runs: Sequence[Mapping[str, ParamValue]]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from emea.aligner import Aligner, read_graph, read_links
 from emea.cli.main import main as emea
-from emea.config.command_line import check_overrides, without_config_dirs
+from emea.config.command_line import without_config_dirs
 from emea.config.composition import composed, option_names, search_also
 from emea.errors import ConfigError
 from emea.record.run_folder import read_config
@@ -38,16 +38,6 @@ def test_a_folder_adds_options_and_takes_none_away() -> None:
     search_also([ROOT / "docs" / "examples" / "encoder" / "conf"])
     assert option_names("model") == sorted([*usual, "neighbour_mean"])
     assert composed(["model=neighbour_mean"]).model.encoder.dim == 64
-
-
-def test_without_the_folder_there_is_no_such_option() -> None:
-    with pytest.raises(ConfigError, match="model has no option neighbour_mean"):
-        check_overrides(["model=neighbour_mean"])
-
-
-def test_a_folder_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="nowhere is not a folder"):
-        check_overrides(["--config-dir", "nowhere"])
 
 
 def test_a_run_searches_several_folders(tmp_path: Path) -> None:

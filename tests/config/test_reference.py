@@ -25,11 +25,11 @@ def test_the_page_is_current() -> None:
     "row",
     [
         "| `em.ridge` | `0.01` | a number above 0 and at most 1,000,000 | strength of the prior",
-        "| `em.sampling` | `argmax` | one of argmax, sample | argmax: take the most",
+        "| `em.m_step` | `links` | one of links, pseudolikelihood | links: fit the rule",
         "| `model.encoder.dims` | `[500,400,300]` | a list of whole numbers from 1 to 16,384 |",
         "| `trainer.accelerator` | `gpu` | one of auto, cpu, gpu | device",
         "| `data.folder` | `dbp15k/zh_en` | text | folder",
-        "| `observed_links` | `null` | a whole number from 1 to 1,000,000,000 or null | test links",
+        "| `data.num_relations` | `null` | a whole number from 1 to 1,000,000 or null | relations",
     ],
 )
 def test_a_row_has_default_range_and_meaning(row: str) -> None:

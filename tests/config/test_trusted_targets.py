@@ -18,13 +18,9 @@ HOSTILE = [
     "+rule.nested.deep=[{_target_:os.system}]",
     "model.encoder._target_=${study}",
     "data._target_=emea.data.graph.np.save",  # by way of what a module of ours imports
-    "data._target_=emea.data.split.np",
-    "tracking._target_=emea.record.mlflow_tracker.os.remove",
+    "data._target_=emea.data.sources.download.ensure_downloaded",  # contacts any host
     "data._target_=emea.record.checked_files.write_atomic",
-    "data._target_=emea.data.__loader__.set_data",
     "model.optimizer._target_=torch.optim.adam.torch.load",
-    f"data._target_=emea.data.{'x' * 300}.read",  # longer than a file may be called
-    "data._target_='emea.data.[.read'",
 ]
 
 

@@ -39,10 +39,8 @@ RUN = (
     "seed=99999999999999999999",
     "export.threshold=2",
     "export.formats=[pdf]",
-    "decoding=sinkhorn decoding.temperature=1e99",
     "trainer.block_memory=1e12",
     "trainer.accelerator=tpu",
-    "tracking.max_artifact_mb=1e30",
     "data=files data.limits.depth=0 data.source=a.nt data.target=a.nt data.links=links.tsv",
     # keys and options that do not exist
     "model=rreea",
@@ -116,7 +114,7 @@ OTHERS = (
     "sync nowhere",
     "sync folder --uri nonsense://x",
     "ui --port 99999999",
-    "ui --store nonsense://x",
+    "ui --uri nonsense://x",
 )
 COMMAND_LINES = (*(f"run {line}" for line in RUN), *OTHERS)
 

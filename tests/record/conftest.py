@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emea.record.mlflow_store import MlflowStore
-from emea.record.mlflow_tracker import MlflowTracker
+from emea.record.mlflow_tracker import BoundedCalls, MlflowTracker
 from emea.record.run_record import RunHeader
 from emea.record.tracker import NoTracker
 
@@ -19,13 +19,10 @@ def make_tracker(
     uri: str, flush_seconds: float = 5.0, patience_seconds: float = 60.0, files: str = "files"
 ) -> MlflowTracker:
     """A live tracker whose store keeps files in the working folder."""
-    return MlflowTracker(
-        uri=uri,
-        artifact_root=files,
-        max_artifact_mb=200.0,
-        flush_seconds=flush_seconds,
-        patience_seconds=patience_seconds,
-    )
+    tracker = MlflowTracker(uri=uri, artifact_root=files)
+    tracker.flush_seconds = flush_seconds
+    tracker._calls = BoundedCalls(patience_seconds)
+    return tracker
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from emea.record.mlflow_store import MlflowStore, compared_params, metric_name
+from emea.record.mlflow_store import PREFIX, MlflowStore, _short, compared_params, metric_name
 from emea.record.run_folder import run_files
 from emea.record.run_record import read_closing, read_header, read_series
 
@@ -37,9 +37,9 @@ def assert_is_copy(store: MlflowStore, folder: Path) -> None:
 
 
 def _points_of(folder: Path) -> list[tuple[str, ...]]:
-    # As text, because NaN differs from itself.
+    # As text, because NaN differs from itself; MLflow gets short names and few digits.
     return sorted(
-        (metric_name(name), str(point.step), str(point.time), str(value))
+        (metric_name(name.removeprefix(PREFIX)), *map(str, (point.step, point.time, _short(value))))
         for point in read_series(folder)
         for name, value in point.metrics.items()
     )

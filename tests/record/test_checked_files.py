@@ -1,6 +1,5 @@
 """Files are replaced whole."""
 
-import json
 import os
 import stat
 import threading
@@ -20,7 +19,6 @@ from emea.record.checked_files import (
     remove_leftovers,
     write_atomic,
     write_checked_arrays,
-    write_json,
     write_lines,
 )
 from emea.record.run_folder import (
@@ -64,11 +62,6 @@ def test_chunks_of_text_are_an_error(tmp_path: Path) -> None:
         write_atomic(tmp_path / "file", ["new"])  # type: ignore[list-item]
     assert (tmp_path / "file").read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
-
-
-def test_json_reads_back(tmp_path: Path) -> None:
-    write_json(tmp_path / "a.json", {"ä": [1, None, True]})
-    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == {"ä": [1, None, True]}
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

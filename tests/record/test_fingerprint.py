@@ -54,7 +54,6 @@ def test_what_changes_no_number_is_left_out(
         "rule.markov_blanket=true",
         "split.num_validation=10",
         "decoding=mutual",
-        "observed_links=10",
     ],
 )
 def test_a_setting_makes_another_run(override: str, tiny_config: Configs, pair: GraphPair) -> None:

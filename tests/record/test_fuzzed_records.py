@@ -5,18 +5,20 @@ import math
 from dataclasses import asdict
 from pathlib import Path
 
-from emea.record.earlier_runs import earlier_runs
+from emea.record.earlier_runs import finished_run
 from emea.record.run_record import (
     FINGERPRINT_TAG,
     RUN_FILE,
     SERIES_FILE,
     STATUSES,
     RunHeader,
-    RunRecord,
+    close_record,
     keep_points,
+    log_point,
     read_closing,
     read_header,
     read_series,
+    start_record,
 )
 
 from ..mutated_files import changed_json, damaged, few_or_many, fuzz
@@ -28,17 +30,17 @@ HEADER = RunHeader(
 
 @few_or_many(25, 1000)
 def test_run_files(tmp_path: Path, num_examples: int) -> None:
-    RunRecord(tmp_path).start(HEADER)
-    RunRecord(tmp_path).close("FINISHED")
+    start_record(tmp_path, HEADER)
+    close_record(tmp_path, "FINISHED")
     whole = (tmp_path / RUN_FILE).read_bytes()
 
     def read(content: bytes) -> None:
         (tmp_path / RUN_FILE).write_bytes(content)
-        earlier_runs("f", [tmp_path])  # a damaged folder is passed over
+        finished_run("f", [tmp_path])  # a damaged folder is passed over
         closing, header = read_closing(tmp_path), read_header(tmp_path)
         if closing is not None:
             assert closing.status in STATUSES and closing.end_time + 1 > closing.end_time
-        RunRecord(tmp_path).close("KILLED", "because")  # what is read can be written
+        close_record(tmp_path, "KILLED", "because")  # what is read can be written
         assert read_header(tmp_path) == header
         assert all(isinstance(value, str) for value in header.tags.values())
         assert math.isfinite(header.start_time)
@@ -48,9 +50,10 @@ def test_run_files(tmp_path: Path, num_examples: int) -> None:
 
 @few_or_many(25, 1000)
 def test_series(tmp_path: Path, num_examples: int) -> None:
-    record = RunRecord(tmp_path)
-    record.start(HEADER)
-    points = [record.log({"loss": value, "hit@1": 0.5}, step) for step, value in ((0, 1), (9, 2))]
+    start_record(tmp_path, HEADER)
+    points = [
+        log_point(tmp_path, {"loss": value, "hit@1": 0.5}, step) for step, value in ((0, 1), (9, 2))
+    ]
     whole = (tmp_path / SERIES_FILE).read_bytes()
     first = whole.splitlines(keepends=True)[0]
 

@@ -18,11 +18,13 @@ from emea.record.run_record import (
     SERIES_FILE,
     RunClosing,
     RunHeader,
-    RunRecord,
+    close_record,
     is_run_folder,
+    log_point,
     read_closing,
     read_header,
     read_series,
+    start_record,
 )
 
 from ..unsigned_files import unsigned
@@ -40,34 +42,31 @@ MakeHeader = Callable[..., RunHeader]
 def test_header_round_trip(params: dict[str, str | int | float | bool | None]) -> None:
     header = RunHeader("f" * 32, "näme-1%", "tests", params, {"commit": "abc"}, 17)
     with tempfile.TemporaryDirectory() as folder:
-        RunRecord(folder).start(header)
+        start_record(Path(folder), header)
         assert read_header(folder) == header
         assert read_closing(folder) is None
         assert read_series(folder) == []
 
 
 def test_closing_keeps_the_header(tmp_path: Path, make_header: MakeHeader) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header())
-    closing = record.close("FAILED", "out of memory")
+    start_record(tmp_path, make_header())
+    closing = close_record(tmp_path, "FAILED", "out of memory")
     assert read_closing(tmp_path) == closing
     assert (closing.status, closing.reason) == ("FAILED", "out of memory")
     assert read_header(tmp_path) == make_header()
 
 
 def test_unknown_status_is_refused(tmp_path: Path, make_header: MakeHeader) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header())
+    start_record(tmp_path, make_header())
     with pytest.raises(ValueError, match="FINISHED"):
-        record.close("DONE")
+        close_record(tmp_path, "DONE")
 
 
 def test_series_is_on_disk_after_each_call(tmp_path: Path, make_header: MakeHeader) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header())
-    first = record.log({"hit@1": 0.5, "loss": math.inf}, step=3)
+    start_record(tmp_path, make_header())
+    first = log_point(tmp_path, {"hit@1": 0.5, "loss": math.inf}, step=3)
     assert read_series(tmp_path) == [first]
-    second = record.log({"hit@1": 1}, step=4)
+    second = log_point(tmp_path, {"hit@1": 1}, step=4)
     assert read_series(tmp_path) == [first, second]
     assert first.metrics == {"hit@1": 0.5, "loss": math.inf}
     assert [first.step, second.step] == [3, 4]
@@ -77,11 +76,10 @@ def test_series_is_on_disk_after_each_call(tmp_path: Path, make_header: MakeHead
 def test_torn_last_line_is_dropped_with_a_warning(
     tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture, keep: int
 ) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header())
-    first = record.log({"loss": 1.0}, step=0)
+    start_record(tmp_path, make_header())
+    first = log_point(tmp_path, {"loss": 1.0}, step=0)
     whole = (tmp_path / SERIES_FILE).read_bytes()
-    record.log({"loss": 2.0}, step=1)
+    log_point(tmp_path, {"loss": 2.0}, step=1)
     torn = (tmp_path / SERIES_FILE).read_bytes()[len(whole) :][:keep]
     (tmp_path / SERIES_FILE).write_bytes(whole + torn)
     with caplog.at_level(logging.WARNING):
@@ -90,34 +88,31 @@ def test_torn_last_line_is_dropped_with_a_warning(
 
 
 def test_damage_inside_the_series_is_reported(tmp_path: Path, make_header: MakeHeader) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header())
+    start_record(tmp_path, make_header())
     with open(tmp_path / SERIES_FILE, "a") as file:
         file.write('{"step": 1\n')
-    record.log({"loss": 1.0}, step=0)
+    log_point(tmp_path, {"loss": 1.0}, step=0)
     with pytest.raises(UserError, match="line 1"):
         read_series(tmp_path)
 
 
 def test_a_resumed_run_keeps_its_points(tmp_path: Path, make_header: MakeHeader) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header())
-    first = record.log({"loss": 1.0}, step=0)
+    start_record(tmp_path, make_header())
+    first = log_point(tmp_path, {"loss": 1.0}, step=0)
     with open(tmp_path / SERIES_FILE, "a") as file:
         file.write('{"step": 1, "ti')
-    record.start(make_header())
-    second = record.log({"loss": 2.0}, step=1)
+    start_record(tmp_path, make_header())
+    second = log_point(tmp_path, {"loss": 2.0}, step=1)
     assert read_series(tmp_path) == [first, second]
 
 
 def test_another_run_in_the_folder_starts_from_scratch(
     tmp_path: Path, make_header: MakeHeader
 ) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header("a" * 32))
-    record.log({"loss": 1.0}, step=0)
-    record.close("FINISHED")
-    record.start(make_header("b" * 32))
+    start_record(tmp_path, make_header("a" * 32))
+    log_point(tmp_path, {"loss": 1.0}, step=0)
+    close_record(tmp_path, "FINISHED")
+    start_record(tmp_path, make_header("b" * 32))
     assert read_series(tmp_path) == []
     assert read_closing(tmp_path) is None
 
@@ -159,7 +154,7 @@ def test_unusable_run_file_is_a_user_error(tmp_path: Path, content: str, message
 def test_header_with_an_unusable_field(
     tmp_path: Path, make_header: MakeHeader, name: str, value: object
 ) -> None:
-    RunRecord(tmp_path).start(make_header())
+    start_record(tmp_path, make_header())
     content = json.loads(unsigned(tmp_path / RUN_FILE)) | {name: value}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
     with pytest.raises(
@@ -170,7 +165,7 @@ def test_header_with_an_unusable_field(
 
 @pytest.mark.parametrize("end_time", [None, "x", -1])
 def test_closing_without_a_time(tmp_path: Path, make_header: MakeHeader, end_time: object) -> None:
-    RunRecord(tmp_path).start(make_header())
+    start_record(tmp_path, make_header())
     content = json.loads(unsigned(tmp_path / RUN_FILE))
     content |= {"status": "FINISHED", "end_time": end_time}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
@@ -203,7 +198,7 @@ def test_series_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_later_fields_do_not_disturb(tmp_path: Path, make_header: MakeHeader) -> None:
-    RunRecord(tmp_path).start(make_header())
+    start_record(tmp_path, make_header())
     content = json.loads(unsigned(tmp_path / RUN_FILE))
     content |= {"later": 1, "status": "KILLED", "end_time": 5, "reason": "r"}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
+from emea.config.checks import check_config
+from emea.config.composition import composed
+from emea.errors import ConfigError
 from emea.record.store_uri import (
     absolute_uri,
     artifact_location,
-    clean_hydra_files,
     shown_uri,
     sqlite_path,
     without_login,
@@ -17,7 +18,7 @@ from emea.record.store_uri import (
 from ..sweeping import TINY, called_here
 
 STORE = "tracking.uri=http://bob:hunter2@127.0.0.1:9"  # no server listens there
-QUICK = ("model=lightea", "em=none", "rule=none", "em.iterations=0", "tracking.patience_seconds=1")
+QUICK = ("model=lightea", "em=none", "rule=none", "em.iterations=0")
 
 
 @pytest.mark.parametrize(
@@ -53,36 +54,32 @@ def test_passwords_are_not_shown(password: str) -> None:
     assert without_login(f"no {uri}", uri) == "no postgresql://host:5432/db"
 
 
-def test_a_login_of_the_command_line_is_not_in_the_folder(tmp_path: Path) -> None:
-    settings = [one for one in TINY if not one.startswith(("model.", "em."))]
-    done = called_here(tmp_path, *settings, *QUICK, STORE, "hydra.run.dir=run")
+def test_a_login_on_the_command_line_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    done = called_here(tmp_path, STORE, "hydra.run.dir=run")
+    assert done.returncode == 1
+    assert "Set the variable MLFLOW_TRACKING_URI instead" in done.stderr
+    assert "hunter2" not in done.stderr and not list(tmp_path.iterdir())
+
+
+def test_a_login_of_the_environment_is_in_no_file(tmp_path: Path) -> None:
+    settings = [one for one in TINY if not one.startswith(("model.", "em.", "tracking"))]
+    done = called_here(
+        tmp_path,
+        *(*settings, *QUICK, "tracking=mlflow", "hydra.run.dir=run"),
+        MLFLOW_TRACKING_URI=STORE.partition("=")[2],
+    )
     assert done.returncode == 0, done.stderr
     found = [file for file in (tmp_path / "run").rglob("*") if file.is_file()]
     assert {"overrides.yaml", "hydra.yaml", "metrics.json"} <= {file.name for file in found}
     assert not [file for file in found if b"hunter2" in file.read_bytes()]
-    typed = OmegaConf.load(tmp_path / "run" / ".hydra" / "overrides.yaml")
-    assert "tracking.uri=http://127.0.0.1:9" in typed
+    assert b"uri: http://127.0.0.1:9" in (tmp_path / "run" / "config.yaml").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("uri", "typed", "left"),
-    [
-        ("http://me:p,w@host", r"tracking.uri=http://me:p\,w@host", "tracking.uri=http://host"),
-        ("http://me:p'w@host/a@b", "x='http://me:p''w@host/a@b'", "x='http://host/a@b'"),
-        ("http://me:p w@host", "'x=http://me:p w@host'", "'x=http://host'"),
-        ("db://me:p#'w@host", "'x=db://me:p#''w@host'", "'x=db://host'"),
-        ("http://host", "data.links=http://me@other", "data.links=http://me@other"),
-        ("sqlite:///mlflow.db", "x=sqlite:///a@b", "x=sqlite:///a@b"),
-    ],
-)
-def test_a_login_is_removed_in_any_quotes(uri: str, typed: str, left: str, tmp_path: Path) -> None:
-    of_job = tmp_path / "run" / ".hydra" / "overrides.yaml"
-    of_job.parent.mkdir(parents=True)
-    files = (of_job, tmp_path / "multirun.yaml")
-    for file in files:
-        file.write_text(f"- {typed}\n- seed=1\n")
-    folders = {"runtime": {"output_dir": str(tmp_path / "run")}, "sweep": {"dir": str(tmp_path)}}
-    hydra = OmegaConf.create({**folders, "output_subdir": ".hydra"})
-    clean_hydra_files(OmegaConf.create({"tracking": {"uri": uri}}), hydra)
-    for file in files:
-        assert file.read_text() == f"- {left}\n- seed=1\n"
+def test_addresses_without_a_login_and_variables_are_accepted() -> None:
+    for uri in ("sqlite:////srv/a@b.db", "http://host:5000", "${oc.env:X,http://a:b@c}"):
+        config = composed(["tracking=mlflow"])
+        config.tracking.uri = uri
+        check_config(config)
+    config.tracking.uri = "postgresql://me:pw@host/db"
+    with pytest.raises(ConfigError, match=r"must not contain a user or password"):
+        check_config(config)

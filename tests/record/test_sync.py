@@ -11,7 +11,7 @@ from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.run_record import (
     LOCK_FILE,
-    RunRecord,
+    close_record,
     read_closing,
     read_header,
     read_run_file,
@@ -98,7 +98,7 @@ def test_run_that_ended_later_replaces_its_unfinished_copy(
 ) -> None:
     folder = make_folder(status=None)
     sync([folder], store, unfinished=True)
-    RunRecord(folder).close("FINISHED")
+    close_record(folder, "FINISHED")
     assert sync([folder], store) == Counter(imported=1)
     assert_is_copy(store, folder)
 
@@ -108,7 +108,7 @@ def test_a_run_that_went_on_replaces_the_copy_of_its_interruption(
 ) -> None:
     folder = make_folder(status="KILLED")
     assert sync([folder], store) == Counter(imported=1)
-    RunRecord(folder).close("FINISHED")
+    close_record(folder, "FINISHED")
     assert sync([folder], store) == Counter(imported=1)
     assert_is_copy(store, folder)
     assert sync([folder], store) == Counter(present=1)
@@ -148,7 +148,7 @@ def test_an_older_copy_does_not_change_a_finished_run(
 ) -> None:
     folder = make_folder(status=status)
     copy = Path(shutil.copytree(folder, folder.parent / "copy"))
-    RunRecord(folder).close("FINISHED")
+    close_record(folder, "FINISHED")
     assert sync([folder], store) == Counter(imported=1)
     for _ in range(2):
         assert sync([copy, folder], store, unfinished=True) == Counter(present=2)
@@ -160,7 +160,10 @@ def test_repeating_an_import_of_copies_imports_nothing(
 ) -> None:
     folder = make_folder(status="KILLED")
     copy = Path(shutil.copytree(folder, folder.parent / "copy"))
-    end_time = RunRecord(folder).close("FAILED", "again").end_time
+    first = read_closing(copy)
+    assert first is not None
+    end_time = first.end_time + 1  # a fast machine closes both in the same millisecond
+    close_record(folder, "FAILED", "again", end_time=end_time)
     assert sync([copy, folder], store) == Counter(imported=2)
     assert sync([copy, folder], store) == Counter(present=2)
     [run] = store.find_runs(read_header(folder))

@@ -162,7 +162,7 @@ def test_the_columns_of_mlflow_are_filled_in(store: MlflowStore, folders: list[P
     assert run.data.tags["mlflow.user"] == "ada"
     assert run.data.tags["mlflow.source.name"] == "emea run data=zh"
     assert run.data.tags["mlflow.source.git.commit"] == "abc"
-    assert "ValueError: no" in runs["K=7"].data.tags["mlflow.note.content"]
+    assert "ValueError: no" in runs["K=7"].data.tags["emea.reason"]
 
 
 def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: list[Path]) -> None:
@@ -171,14 +171,25 @@ def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: li
     tags = store.client.get_experiment(store.experiment_id("tests")).tags
     assert tags["mlflow.experimentKind"] == "custom_model_development"
     state = json.loads(json.loads(tags[VIEW_TAG])["state"])
-    assert state["selectedColumns"][:3] == [
-        "metrics.`run/initial/hit_at_1`",
-        "metrics.`run/final/hit_at_1`",
-        "metrics.`run/final/mrr`",
-    ]
     # metrics of different protocols are not comparable
-    assert state["selectedColumns"][-2:] == ["params.`protocol.name`", "params.`em.num_candidates`"]
-    assert state["orderByKey"] == "metrics.`run/final/hit_at_1`"
+    results = ("initial/hit_at_1", "final/hit_at_1", "final/mrr")
+    assert state["selectedColumns"][:5] == [
+        "params.`em.num_candidates`",
+        *(f"metrics.`{name}`" for name in results),
+        "params.`protocol.name`",
+    ]
+    assert state["columnOrder"][1:] == state["selectedColumns"]
+    assert set(state["columnWidths"]) == set(state["columnOrder"])
+    assert state["orderByKey"] == "metrics.`final/hit_at_1`"
+
+
+def test_results_have_short_names_and_four_digits(
+    store: MlflowStore, make_header: MakeHeader, tmp_path: Path
+) -> None:
+    sync([job(tmp_path / "one", make_header("1" * 32), 1 / 3)], store)
+    [run] = store.client.search_runs([store.experiment_id("tests")])
+    assert run.data.metrics["final/hit_at_1"] == 0.3333
+    assert "run/final/hit_at_1" not in run.data.metrics
 
 
 def test_what_follows_from_an_option_is_not_swept() -> None:

@@ -8,9 +8,6 @@ from emea.config.settings.setting import Idle
 
 TWO_WAY_STEP = "emea.em.two_way_step.TwoWayStep"
 
-PAPER_FEATURES = ("noisy_or",)
-"""The feature that the paper's q* uses."""
-
 
 def value_of(config: DictConfig, key: str) -> Any:
     """Return a value, or ``None`` if the config does not have the key."""
@@ -27,22 +24,9 @@ def has_joint_steps(config: DictConfig) -> bool:
     return has_iterations(config) and "rule" in config.method.uses
 
 
-def two_way_is_off(config: DictConfig) -> bool:
-    """Return whether a config has no two-way step, or one whose parts are all off."""
-    two_way = value_of(config, "em.two_way")
-    if not isinstance(two_way, DictConfig):
-        return True
-    if two_way.get("_target_") != TWO_WAY_STEP:  # a step of the user
-        return False
-    is_on = any(value is True for key, value in two_way.items() if key != "_partial_")
-    counts = two_way.get("sweeps", 1) > 1, two_way.get("propagation"), two_way.get("memory")
-    return not is_on and not any(counts) and tuple(two_way.features) == PAPER_FEATURES
-
-
 def uses_two_way(config: DictConfig) -> bool:
     """Return whether the two-way step replaces the paper's E- and M-step."""
-    is_ours = value_of(config, "em.two_way._target_") == TWO_WAY_STEP
-    return is_ours and has_iterations(config) and not two_way_is_off(config)
+    return value_of(config, "em.two_way._target_") == TWO_WAY_STEP and has_iterations(config)
 
 
 def _replaces_first_training(config: DictConfig) -> bool:
@@ -55,33 +39,14 @@ NO_EM = Idle(
     lambda config: "em" in config.method.uses and not config.em.iterations,
 )
 NO_ITERATIONS = Idle("there are no EM iterations", lambda config: not has_iterations(config))
-NOT_RANKED = Idle(
-    "there are no EM iterations between which test links are ranked", NO_ITERATIONS.holds
-)
-REPLACED = Idle(
-    "em={config.em.name} replaces the paper's E- and M-step, unless all parts of em.two_way are "
-    "off",
-    uses_two_way,
-)
-TWO_WAY_OFF = Idle("all parts of em.two_way are off", lambda config: not uses_two_way(config))
-ONE_SWEEP = Idle(
-    "em.two_way.sweeps=1 updates beliefs once, so there is no change to compare with",
-    lambda config: value_of(config, "em.two_way.sweeps") == 1,
-)
+REPLACED = Idle("em={config.em.name} replaces the paper's E- and M-step", uses_two_way)
 NO_NEIGHBOURS = Idle(
     "only the PARIS rule uses the evidence of neighbours",
     lambda config: config.rule.get("name") == "avoid_conflict",
 )
-RELEASED = Idle(
-    "protocol=released estimates inclusions of relations from all links",
-    lambda config: config.protocol.name == "released",
-)
-NO_UNSEEN_LINKS = Idle(
-    "only rules with avoid_conflict fit their weights on unseen links",
-    lambda config: not config.em.iterations or config.rule.get("name") in ("paris", "none"),
-)
 NO_TEST_POOL = Idle(
-    "only em=dual restricts its labels and ranking to the test pool", TWO_WAY_OFF.holds
+    "only em=dual restricts its labels and ranking to the test pool",
+    lambda config: not uses_two_way(config),
 )
 RESTARTS = Idle(
     "model.restart=true trains model.initial_epochs in each iteration",

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.conditions import (
     NO_LITERALS,
     NO_TEST_POOL,
-    NO_UNSEEN_LINKS,
     NO_VALIDATION,
     NOT_OFFICIAL,
 )
@@ -65,6 +65,11 @@ class OpenEASettings(OAEISettings):
         "721_5fold", "subfolder of the official folds (split=official)", idle=[NOT_OFFICIAL]
     )
     fold: int = setting(1, "official fold (split=official)", up_to(1000), idle=[NOT_OFFICIAL])
+    unmatched: str | None = setting(
+        None,
+        "file in the folder whose first column names source entities without a counterpart, for "
+        "the evaluation only",
+    )
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,38 @@ class ReadingLimits:
 
 
 @dataclass(frozen=True)
-class OwnFilesSettings(LiteralsKept):
+class GraphForm:
+    """What a graph file means: the terms of an ontology, or the columns of a table of entities."""
+
+    ontology: bool | None = setting(
+        None,
+        "read RDF files as ontologies: match named classes, properties and individuals within "
+        "their kind, and turn class expressions into edges; null: files that declare an owl:Class "
+        "or owl:Ontology",
+    )
+    graph: str | None = setting(
+        None,
+        "N-Quads, TriG and JSON-LD only: the IRI of the named graph to read; null: all graphs",
+        example="http://example.org/graph",
+    )
+    id_column: str | None = setting(
+        None,
+        "tables only: the column that identifies the entity of each row; null: a column named id, "
+        "uri, iri or identifier; two names with a comma if the tables name it differently",
+        example="isbn",
+    )
+    references: tuple[str, ...] = setting(
+        (), "tables with an id column only: columns that name other entities", example="[publisher]"
+    )
+    lists: dict[str, str] | None = setting(
+        None,
+        "tables with an id column only: the separator of each column whose cells are lists",
+        example='{authors: ", "}',
+    )
+
+
+@dataclass(frozen=True)
+class OwnFilesSettings(GraphForm, LiteralsKept):
     """Two graph files and a file of links (docs/own_graphs.md)."""
 
     source: str | None = setting(None, "file of the source graph")
@@ -114,15 +150,26 @@ class OwnFilesSettings(LiteralsKept):
     rejected: str | None = setting(
         None, "file of pairs that are not links, such as rejected.tsv of a review"
     )
+    unmatched: str | None = setting(
+        None,
+        "file whose first column names source entities without a counterpart, for the evaluation "
+        "only",
+    )
+    cardinality: str = setting(
+        "${cardinality}",
+        "how many links an entity may have; the setting cardinality decides",
+        tuple(Cardinality),
+    )
     name: str | None = setting(None, "name of the pair; null: the names of both files")
     format: str | None = setting(
         None,
-        "format of both graphs: ntriples, turtle, rdfxml, tsv, csv or parquet; null: by file name",
+        "format of both graphs: ntriples, turtle, rdfxml, nquads, trig, n3, jsonld, tsv, csv or "
+        "parquet; null: by file name",
     )
     links_format: str | None = setting(
         None,
-        "format of the link files: ntriples, turtle, rdfxml, tsv (also SSSOM) or csv; null: by "
-        "file name",
+        "format of the link files: ntriples, turtle, rdfxml, nquads, trig, n3, jsonld, tsv (also "
+        "SSSOM) or csv; null: by file name",
     )
     prefixes: dict[str, str] | None = setting(
         None, "prefixes of names in link files", example='{dbr: "http://dbpedia.org/resource/"}'
@@ -140,9 +187,18 @@ class OwnFilesSettings(LiteralsKept):
     attributes: tuple[str, ...] = setting(
         (),
         "tables only: relations whose tail is a literal, and columns that hold a literal of the "
-        "head",
+        "head; with an id column: the columns to use, [] for all",
         example="[name,birth_date]",
         idle=[NO_LITERALS],
+    )
+    source_vectors: tuple[str, ...] = setting(
+        (),
+        "files with vectors of source entities, one file for each kind (docs/literals.md)",
+        example="[names_a.npy,images_a.parquet]",
+        idle=[NO_LITERALS],
+    )
+    target_vectors: tuple[str, ...] = setting(
+        (), "the same for target entities, in the same order", idle=[NO_LITERALS]
     )
     label_language: str | None = setting(
         None, "preferred language of the labels in results; null: no preference", example="de"
@@ -252,17 +308,7 @@ class KnownSplitSettings(SplitSettings):
 class ReleasedSettings:
     """The protocol of the paper's released code, in which test links influence training."""
 
-    num_normaliser_links: int = setting(
-        100, "links that fit the normaliser", up_to(100_000_000), source="released EMEA"
-    )
-    num_unseen_links: int = setting(
-        100,
-        "test links on which AvoidConf fits its weights",
-        up_to(100_000_000, least=0),
-        source="released EMEA",
-        idle=[NO_UNSEEN_LINKS],
-    )
-    seed: int = setting("${seed}", "seed that draws these links", SEED)
+    seed: int = setting("${seed}", "seed that draws the links", SEED)
     test_pool: bool = setting(
         False,
         "em=dual knows the test entities: pseudo-labels contain no others, and metrics.json has "
@@ -292,6 +338,18 @@ class EqualLiteralsSettings:
         up_to(100_000),
         source="ours",
     )
+    transliterate: str = setting(
+        "auto",
+        "compare texts in Latin letters: if the scripts of the two graphs differ (auto), always, "
+        "or never",
+        ("auto", "always", "never"),
+    )
+    negative: bool = setting(
+        True,
+        "different values of an attribute that has one value per entity, such as a birth date, are "
+        "evidence against a pair; its weight is estimated from the matches",
+        source="ours, after PARIS",
+    )
 
 
 @dataclass(frozen=True)
@@ -300,6 +358,12 @@ class SimilarLiteralsSettings(EqualLiteralsSettings):
 
     least_similarity: float = setting(
         0.6, "least cosine of two texts that match", SHARE_ABOVE_ZERO, source="ours"
+    )
+    anchor_similarity: float = setting(
+        0.3,
+        "least cosine of two texts that make an anchor if no other text is nearly as similar",
+        SHARE_ABOVE_ZERO,
+        source="ours",
     )
     num_similar: int = setting(
         3, "most similar texts to keep for each value", up_to(1000), source="ours"

@@ -6,15 +6,11 @@ from emea.config.settings.conditions import (
     NO_EM,
     NO_NEIGHBOURS,
     NO_TURNS,
-    ONE_SWEEP,
     REPLACED,
-    TWO_WAY_OFF,
 )
 from emea.config.settings.setting import (
     EPOCHS,
-    NOT_NEGATIVE,
     POSITIVE,
-    SHARE_BELOW_ONE,
     setting,
     up_to,
 )
@@ -62,13 +58,6 @@ class PaperEMSettings:
         ("links", "pseudolikelihood"),
         idle=[NO_EM, REPLACED],
     )
-    sampling: str = setting(
-        "argmax",
-        "argmax: take the most probable candidates; sample: draw from q and q*",
-        ("argmax", "sample"),
-        source="paper, section 4.5",
-        idle=[NO_EM, REPLACED],
-    )
     ridge: float = setting(
         0.01,
         "strength of the prior of the rule weights",
@@ -105,12 +94,6 @@ class TwoWaySettings:
         True, "candidates come from both sides, and beliefs are normalised on both"
     )
     sweeps: int = setting(2, "updates of the beliefs in an iteration, at most", up_to(1000))
-    tolerance: float = setting(
-        0.002,
-        "mean change of an entity's beliefs at which the updates end early",
-        NOT_NEGATIVE,
-        idle=[TWO_WAY_OFF, ONE_SWEEP],
-    )
     propagation: int = setting(
         5, "rounds of candidates implied by confident neighbours, at most", up_to(1000, least=0)
     )
@@ -118,7 +101,6 @@ class TwoWaySettings:
         30,
         "pairs of a source entity; labelled and implied pairs come first",
         CANDIDATES,
-        idle=[TWO_WAY_OFF],
     )
     features: tuple[str, ...] = setting(FEATURES, "features that the beliefs use", ALL_FEATURES)
     unmatched: bool = setting(True, "an entity may match none of its candidates")
@@ -129,10 +111,6 @@ class TwoWaySettings:
         0.01,
         "strength of the prior of the feature weights, fitted on validation links",
         POSITIVE,
-        idle=[TWO_WAY_OFF],
-    )
-    memory: float = setting(
-        0.0, "share of earlier iterations in the similarity of a pair; 0: none", SHARE_BELOW_ONE
     )
     mutual_labels: bool = setting(
         True, "labels are pairs that choose each other; false: each entity's best candidate"
@@ -150,7 +128,7 @@ class TwoWaySettings:
 
 @dataclass(frozen=True)
 class DualEMSettings(PaperEMSettings):
-    """EM with two-way compatibility; if all its parts are off, EM as in the paper."""
+    """EM with two-way compatibility."""
 
     num_candidates: int = setting(10, "candidates of each entity of either side", CANDIDATES)
     two_way: TwoWaySettings | None = setting(TwoWaySettings(), "", idle=[NO_EM])
@@ -165,7 +143,6 @@ class OneToOneTwoWaySettings(TwoWaySettings):
         0.05,
         "strength of the prior of the feature weights, fitted on validation links",
         POSITIVE,
-        idle=[TWO_WAY_OFF],
     )
     one_to_one: bool = setting(
         True, "beliefs are marginals of one-to-one matchings; false: as in em=dual"

@@ -6,9 +6,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.settings.conditions import NOT_RANKED
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.setting import (
-    NOT_NEGATIVE,
     SEED,
     SHARE,
     SHARE_ABOVE_ZERO,
@@ -38,12 +37,6 @@ class TrainerSettings:
         "operations, which shows whether a problem comes from a compiled kernel; several times "
         "slower, without CUDA graphs",
         ("auto", "torch"),
-    )
-    half_precision: bool = setting(
-        False,
-        "let the edges of RREA and Dual-AMN read features and gradients in half precision in "
-        "training (only on a GPU); steps are a little shorter; its effect on accuracy is not "
-        "recorded",
     )
     block_memory: float = setting(
         1.0,
@@ -79,28 +72,15 @@ class MlflowSettings:
         DEFAULT_ARTIFACT_ROOT,
         "folder for the files of new experiments; MLflow fixes it on creation",
     )
-    max_artifact_mb: float = setting(
-        200,
-        "larger files stay in the run folder only",
-        NOT_NEGATIVE,
-        source="ours: keeps the store small",
-    )
-    flush_seconds: float = setting(
-        5,
-        "seconds between batches of metrics",
-        NOT_NEGATIVE,
-        source="ours: one call costs 7 ms, a batch hardly more",
-    )
-    patience_seconds: float = setting(
-        60,
-        "seconds in total that a run waits for MLflow; later records stay in the run folder",
-        NOT_NEGATIVE,
-        source="ours",
-    )
 
 
-EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl")
+VECTORS = "vectors"
+"""An additional format, which only a run of an encoder can write: its embeddings."""
+
+EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl", "alignment")
 """File formats of an alignment."""
+
+VOCABULARIES = ("owl", "skos")
 
 
 @dataclass(frozen=True)
@@ -108,7 +88,9 @@ class ExportSettings:
     """The answer of a run and the files that hold it (docs/exports.md)."""
 
     formats: tuple[str, ...] = setting(
-        ("tsv",), "file formats of the alignment; tsv is always written", EXPORT_FORMATS
+        ("tsv",),
+        "file formats of the alignment; tsv is always written. vectors: the embeddings",
+        (*EXPORT_FORMATS, VECTORS),
     )
     top_k: int = setting(1, "candidates of each source entity in alignment.jsonl", up_to(100_000))
     threshold: float | None = setting(
@@ -116,6 +98,15 @@ class ExportSettings:
     )
     target_precision: float | None = setting(
         None, "chooses the threshold that reaches this precision on the validation links", SHARE
+    )
+    vocabulary: str = setting(
+        "owl",
+        "predicates of matches in N-Triples and SSSOM: owl:sameAs, owl:equivalentClass and "
+        "owl:equivalentProperty, or skos:exactMatch",
+        VOCABULARIES,
+    )
+    close_below: float | None = setting(
+        None, "matches below this probability are stated as skos:closeMatch", SHARE
     )
     least_inclusion: float = setting(
         0.5,
@@ -134,15 +125,13 @@ class RunSettings:
     initial_from: str | None = setting(
         None, "checkpoint of another run; its weights replace the first training"
     )
-    observed_links: int | None = setting(
-        None,
-        "test links that are ranked between iterations, null for all; the first and the last "
-        "ranking use all, but at most 100,000",
-        up_to(10**9),
-        idle=[NOT_RANKED],
-    )
     skip_recorded: bool = setting(
         False, "skip a run that is already recorded with the same settings, data and code"
+    )
+    cardinality: str = setting(
+        "one_to_one",
+        "how many targets a source entity may have, and the reverse, in links and in the answer",
+        tuple(Cardinality),
     )
     trust: tuple[str, ...] = setting(
         (), "your own modules that a configuration may name", example="[my_module]"
@@ -156,6 +145,9 @@ CPU_SETTINGS = ("model=lightea", "em=one_to_one", "em.iterations=3")
 
 GPU_SETTINGS = ("model=rrea", "em=one_to_one")
 """Like the settings for a CPU, the model comes first."""
+
+LITERALS = "literals=similar"
+"""Used if there are few links or none (docs/literals.md)."""
 
 AUTO = "auto"
 """Name of the choice that fits the device, for ``model`` and ``em``."""

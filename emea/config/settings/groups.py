@@ -114,10 +114,7 @@ GROUPS = {
     ),
     "decoding": Group(
         "how the final beliefs become an answer",
-        {
-            "hungarian": method.HungarianSettings,
-            "sinkhorn": method.SinkhornSettings,
-        },
+        {"hungarian": method.HungarianSettings},
     ),
     "search": Group(
         "auto or exact; approximate, for large graphs: one_pass or kmeans",
@@ -165,10 +162,16 @@ def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
 
 REMOVED = {
     "data": ("guarded",),
+    "decoding": ("temperature", "rounds"),
+    "em": ("sampling", "tolerance", "memory"),
     "model": ("epsilon", "refresh_every", "relation_window", "bootstrap_every"),
+    "rule": ("subsumption_from",),
+    "tracking": ("max_artifact_mb", "flush_seconds", "patience_seconds"),
+    "protocol": ("num_normaliser_links", "num_unseen_links"),
     "method": (
         *("initial_inclusion", "initial_iterations", "smoothing", "retention"),
-        *("least_evidence", "rounds"),
+        *("least_evidence", "rounds", "theta", "max_iterations", "tolerance"),
+        *("weight", "least_prob", "paris"),
     ),
 }
 """Settings of earlier versions that our classes do not accept any more, by group."""
@@ -182,6 +185,7 @@ def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
     found = {**settings}
     if "data" in found:  # its settings refer to the literals, a group of later versions
         found.setdefault("literals", {"name": "none"})
+        found.setdefault("cardinality", "one_to_one")
     for group in GROUPS.keys() & found.keys():
         found[group] = _completed_option(group, found[group])
     models = found["ensemble"].get("models") if isinstance(found.get("ensemble"), dict) else None
@@ -200,6 +204,8 @@ def _completed_option(group: str, node: Any) -> Any:
         name = next((one for one in schemas if one in reader), "")
     if name not in schemas:  # an option of the user
         return node
+    if group == "literals" and name != "none":
+        node = {"negative": False, **node}
     return _filled(_without(node, REMOVED.get(group, ())), defaults_of(schemas[name]))
 
 

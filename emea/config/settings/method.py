@@ -3,30 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
-from emea.config.settings.conditions import RELEASED, REPLACED
+from emea.config.settings.conditions import REPLACED
 from emea.config.settings.setting import (
-    POSITIVE,
     SEED,
-    SHARE,
     SHARE_ABOVE_ZERO,
     setting,
     up_to,
 )
-
-BEST_OR_EXPECTED = ("best", "expected")
 
 
 @dataclass(frozen=True)
 class ParisRuleSettings:
     """The PARIS rule."""
 
-    subsumption_from: str = setting(
-        "best",
-        "estimate inclusions of relations from labels and best predictions, or from all "
-        "candidates by their probability (expected)",
-        BEST_OR_EXPECTED,
-        idle=[REPLACED, RELEASED],
-    )
     markov_blanket: bool = setting(
         False,
         "score all factors of an entity's Markov blanket; false: only its own",
@@ -45,7 +34,7 @@ class AvoidConflictSettings:
     mappings: str = setting(
         "best",
         "other entities map to their best candidate, or to all by probability (expected)",
-        BEST_OR_EXPECTED,
+        ("best", "expected"),
         source="paper, section 4.5",
     )
 
@@ -65,6 +54,11 @@ class ComposedRuleSettings:
     rules: BothRules = BothRules()
 
 
+@dataclass(frozen=True)
+class Reasoner:
+    """A baseline that reasons; it has no settings."""
+
+
 LABEL_HELP = "label of the method in the names of run folders"
 USES_HELP = "groups that the method uses"
 
@@ -81,46 +75,12 @@ class EMEASettings:
 
 
 @dataclass(frozen=True)
-class ParisSettings:
-    """The PARIS baseline."""
-
-    theta: float = setting(
-        0.1,
-        "equivalences and inclusions below this probability are ignored",
-        SHARE_ABOVE_ZERO,
-        source="released PARIS and PRASE",
-    )
-    max_iterations: int = setting(
-        50, "iterations at most", up_to(10_000), source="ours, seldom reached; released PRASE: 10"
-    )
-    tolerance: float = setting(
-        0.01, "share of changed matches at which the matching has converged", SHARE, source="ours"
-    )
-
-
-@dataclass(frozen=True)
 class ParisMethodSettings:
     """PARIS: reasoning from seeds, on structure."""
 
     label: str = setting("paris", LABEL_HELP)
     uses: tuple[str, ...] = setting((), USES_HELP)
-    reasoner: ParisSettings = ParisSettings()
-
-
-@dataclass(frozen=True)
-class PraseSettings:
-    """The PRASE baseline; its PARIS has the settings under ``method.paris.reasoner``."""
-
-    weight: float = setting(
-        0.2,
-        "weight of the cosine in the probability of a pair",
-        SHARE,
-        source="released PRASE: 0.8 of the probability, 0.2 of the cosine",
-    )
-    least_prob: float = setting(
-        0.1, "lowest probability of a pair that trains the embedding", SHARE, "released PRASE"
-    )
-    paris: ParisSettings = setting("${method.paris.reasoner}", "the settings of its PARIS")
+    reasoner: Reasoner = Reasoner()
 
 
 @dataclass(frozen=True)
@@ -129,8 +89,7 @@ class PraseMethodSettings:
 
     label: str = setting("prase-${model.name}", LABEL_HELP)
     uses: tuple[str, ...] = setting(("model", "similarity", "decoding", "search"), USES_HELP)
-    reasoner: PraseSettings = PraseSettings()
-    paris: ParisMethodSettings = ParisMethodSettings()
+    reasoner: Reasoner = Reasoner()
 
 
 @dataclass(frozen=True)
@@ -142,21 +101,6 @@ class CSLSSettings:
         "nearest neighbours whose mean similarity is subtracted",
         up_to(100_000),
         source="released EMEA",
-    )
-
-
-@dataclass(frozen=True)
-class SinkhornSettings:
-    """Sinkhorn normalisation of both sides."""
-
-    rounds: int = setting(
-        20, "normalisations of each side", up_to(100_000), source="ours: later ones change little"
-    )
-    temperature: float = setting(
-        1.0,
-        "temperature of the beliefs; 1 keeps them unchanged",
-        POSITIVE,
-        source="ours: the normaliser has fitted the sharpness",
     )
 
 

@@ -119,7 +119,7 @@ class Setting:
     Args:
         key: Its full key, such as ``em.iterations``.
         kind: ``int``, ``float``, ``bool``, ``str``, ``list``, ``dict`` or ``object`` (anything).
-        item: The kind of a list's items.
+        item: The kind of a list's items, or of a group's values.
         nullable: Null is allowed.
         default: The usual value, as a plain container.
     """
@@ -144,7 +144,7 @@ class Setting:
         if value is None and self.nullable:
             return None
         if not _is_kind(value, self.kind) or not self._has_items(value):
-            return f"{self.key} must be {self.described()}{self._such_as()}, got {typed(value)}"
+            return f"{self.key} must be {self.described()}{self._such_as()}, got {_given(value)}"
         if self._holds(value):
             return None
         return f"{self.key} must be {self.described()}, got {typed(value)}"
@@ -158,7 +158,8 @@ class Setting:
             return f"one of {', '.join(self.allowed)}"
         if isinstance(self.allowed, Range):
             return f"{KINDS[self.kind]} {self.allowed}"
-        return f"{null}{KINDS.get(self.kind, 'a value')}"
+        values = " whose values are text" if (self.kind, self.item) == (dict, str) else ""
+        return f"{null}{KINDS.get(self.kind, 'a value')}{values}"
 
     def _described_items(self) -> str:
         if isinstance(self.allowed, tuple):
@@ -173,13 +174,20 @@ class Setting:
         return f" (such as {shown})"
 
     def _has_items(self, value: Any) -> bool:
-        return self.kind is not list or all(_is_kind(item, self.item) for item in value)
+        items = value.values() if self.kind is dict else value if self.kind is list else ()
+        return all(_is_kind(item, self.item) for item in items)
 
     def _holds(self, value: Any) -> bool:
         items = value if self.kind is list else [value]
         if isinstance(self.allowed, tuple):
             return all(item in self.allowed for item in items)
         return not isinstance(self.allowed, Range) or all(map(self.allowed.holds, items))
+
+
+def _given(value: Any) -> str:
+    """Return a wrong value as typed; text that looks like a number is marked as text."""
+    is_number = isinstance(value, str) and value.replace(".", "", 1).lstrip("+-").isdecimal()
+    return f"the text {value!r}" if is_number else typed(value)
 
 
 def _is_kind(value: Any, kind: type) -> bool:
@@ -227,7 +235,8 @@ def _settings(schema: type, prefix: str) -> Iterator[Setting]:
                 yield from settings_of(kind, f"{key}.")
             continue
         origin = typing.get_origin(kind) or kind
-        item = typing.get_args(kind)[0] if origin is tuple else object
+        item = typing.get_args(kind)[origin is dict] if origin in (tuple, dict) else object
+        item = object if item is Any else item
         yield Setting(
             key,
             list if origin is tuple else origin,
