@@ -51,9 +51,13 @@ class ConfigError(UserError):
     """Raised if a configuration value or a combination of values is not allowed."""
 
 
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The disk is full, a quota is used up, or a file has reached the limit of its size."""
+
+
 @contextmanager
 def paths_checked() -> Iterator[None]:
-    """Raise a ``UserError`` if a path is too long or may not be accessed."""
+    """Raise a ``UserError`` if a path is too long, may not be accessed or cannot be written."""
     try:
         yield
     except OSError as error:
@@ -61,6 +65,10 @@ def paths_checked() -> Iterator[None]:
             advice = "Check the permissions of the file and its folders."
         elif error.errno == errno.ENAMETOOLONG:
             advice = "Choose a shorter name."
+        elif error.errno in (errno.EISDIR, errno.ENOTDIR):
+            advice = "Remove or rename it."
+        elif error.errno in NO_SPACE:
+            advice = "Free some space, or raise the quota or the limit (ulimit -f)."
         else:
             raise
         place = error.filename or "A file"

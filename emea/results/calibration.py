@@ -7,8 +7,7 @@ from emea.data.protocol import seen_links
 from emea.errors import DataError, writing
 from emea.record.checked_files import write_atomic
 from emea.record.run_folder import read_metrics
-from emea.results.charts import COLOURS, png, stacked, svg
-from emea.results.report import Spec
+from emea.results.charts import COLOURS, Spec, framed, png, svg
 
 WIDTH = 380
 
@@ -68,7 +67,8 @@ def calibration_chart(metrics: dict[str, Any]) -> Spec:
     }
     num = {"field": "num_entities", "type": "quantitative", "title": "entities"}
     counts = {"width": WIDTH, "height": 80, "data": {"values": calibration["bins"]}}
-    return stacked([accuracy, counts | _bars(x | {"axis": {"title": x_title}}, num)])
+    rows = [accuracy, counts | _bars(x | {"axis": {"title": x_title}}, num)]
+    return framed({"vconcat": rows, "spacing": 30})
 
 
 def title(metrics: dict[str, Any]) -> str:

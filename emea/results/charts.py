@@ -1,9 +1,10 @@
 """Charts: how they look, and the files that are drawn from their Vega-Lite specifications."""
 
 import json
-from collections.abc import Sequence
+from typing import Any
 
-from emea.results.report import Spec
+Spec = dict[str, Any]
+"""A Vega-Lite specification of charts."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
 """The Okabe-Ito palette, which people with colour blindness can tell apart."""
@@ -39,14 +40,8 @@ CONFIG = {
 }
 
 
-def stacked(charts: Sequence[Spec]) -> Spec:
-    """Return one specification with the charts below each other."""
-    apart = {"resolve": {"scale": dict.fromkeys(("color", "shape"), "independent")}}
-    small = [chart for chart in charts if len(chart.get("concat", ())) == 1]
-    rows = [chart for chart in charts if chart not in small]
-    if small:  # charts with a single panel share a row
-        rows.insert(0, {"hconcat": small, **apart} if len(small) > 1 else small[0])
-    body = {"vconcat": rows, "spacing": 30, **apart} if len(rows) > 1 else dict(rows[0])
+def framed(body: Spec) -> Spec:
+    """Return a specification with the look that all charts share."""
     schema = "https://vega.github.io/schema/vega-lite/v6.json"
     hidden = {"name": "hidden", "value": []}
     return {"$schema": schema, "config": CONFIG, "params": [hidden]} | body

@@ -204,7 +204,7 @@ def _pairing_problem(
     """Return why the links of two runs cannot be compared; empty if they can."""
     links = [run.tested_links() for run in runs]
     for run, found, tested in zip(runs, ranks, links, strict=True):
-        if found is None:
+        if found is None or not len(found):
             return f"{run.name} has no ranks of test links"
         if tested is None:
             return f"the test links of {run.name} are unknown"

@@ -1,15 +1,16 @@
-"""Comparisons as text, CSV and an HTML page."""
+"""Comparisons as text and an HTML page."""
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from emea.results.comparison import Comparison, Example, PairedTest, Row
 from emea.results.page import template_environment
 
 TITLES = {"hit@1": "Hit@1", "mrr": "MRR"}
+LEAST_CERTAIN = 0.05
+"""A difference is significant if its p-value is smaller than this."""
+
 CAUTION = (
     "The t-test treats test links as independent. Neighbouring entities are not, so do not rely on "
     "a p-value close to its threshold."
@@ -19,7 +20,8 @@ CAUTION = (
 def as_text(comparison: Comparison) -> str:
     """Return the comparison for a terminal."""
     labels = comparison.labels
-    parts = [f"Compared with {labels[0]}", f"Protocol: {protocols_text(comparison)}"]
+    parts = [f"Compared with {labels[0]}", "\n".join(verdicts(comparison))]
+    parts.append(f"Protocol: {protocols_text(comparison)}")
     sections = (
         ("Settings that differ", "setting", comparison.settings, shown_value),
         ("Provenance that differs", "tag", comparison.provenance, shown_value),
@@ -30,6 +32,24 @@ def as_text(comparison: Comparison) -> str:
         parts.append(f"{title}\n{_aligned([head, *labels], table)}" if rows else f"{title}: none")
     parts += [_test_text(test) for test in comparison.tests]
     return "\n\n".join(parts)
+
+
+def verdicts(comparison: Comparison) -> list[str]:
+    """Say for each run after the first whether it ranks the test links better."""
+    first, *others = comparison.labels
+    return [
+        _verdict(first, label, test) for label, test in zip(others, comparison.tests, strict=True)
+    ]
+
+
+def _verdict(first: str, label: str, test: PairedTest) -> str:
+    if test.problem:
+        return f"{label} is not paired with {first}, because {test.problem}."
+    change, p = test.changes["hit@1"]
+    on = f"Hit@1 {change:+.4f} on {test.num_links:,} test links ({shown_p(p)})"
+    if not p < LEAST_CERTAIN:
+        return f"{label} does not differ significantly from {first}: {on}."
+    return f"{label} is {'better' if change > 0 else 'worse'} than {first}: {on}."
 
 
 def protocols_text(comparison: Comparison) -> str:
@@ -64,39 +84,6 @@ def example_text(example: Example) -> str:
     return f"{example.source} = {example.target} (rank {before} to {after})"
 
 
-def as_csv(comparison: Comparison) -> str:
-    """Return the comparison as CSV with columns section, name, run and value."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("section", "name", "run", "value"))
-    sections = {
-        "protocol": [Row("protocol", comparison.protocols)],
-        "setting": comparison.settings,
-        "provenance": comparison.provenance,
-        "metric": comparison.metrics,
-    }
-    for section, rows in sections.items():
-        for row in rows:
-            for label, value in zip(comparison.labels, row.values, strict=True):
-                writer.writerow((section, row.name, label, value))
-    for test, label in zip(comparison.tests, comparison.labels[1:], strict=True):
-        writer.writerows((*cells[:2], label, cells[2]) for cells in _test_cells(test))
-    return buffer.getvalue()
-
-
-def _test_cells(test: PairedTest) -> Iterable[tuple[str, str, Any]]:
-    if test.problem:
-        yield "test", "problem", test.problem
-        return
-    for place, name in enumerate(("difference", "p")):
-        for metric, values in test.changes.items():
-            yield "test", f"{name} {metric}", values[place]
-    yield "links", "number", test.num_links
-    yield from (("links", kind, count) for kind, count in test.counts.items())
-    for kind, examples in test.examples.items():
-        yield from (("example", kind, example_text(example)) for example in examples)
-
-
 def as_html(comparison: Comparison) -> str:
     """Return the comparison as one HTML page without any other file."""
     environment = template_environment("emea.results")
@@ -113,6 +100,7 @@ def as_html(comparison: Comparison) -> str:
         caution=CAUTION,
         titles=TITLES,
         protocols=protocols_text(comparison),
+        verdicts=verdicts(comparison),
     )
     return shown + "\n"
 

@@ -1,15 +1,17 @@
-"""The report of a user's own runs: a table of all runs, and the best of each setting."""
+"""The report of a user's own runs: a table of all runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from emea.errors import writing
 from emea.record.checked_files import write_atomic
-from emea.results.page import report_page
+from emea.record.markdown import markdown_table
+from emea.results.page import html_document, page_style, resource, template_environment
 from emea.results.recorded_run import RecordedRun, number_at
-from emea.results.report import Part, Report, report_markdown, text_table
 
 PAGE = "report.html"
+TITLE = "Your runs"
 COLUMNS = {
     "Hit@1 before": ("initial.hit@1", "{:.4f}"),
     "Hit@1": ("final.hit@1", "{:.4f}"),
@@ -22,10 +24,14 @@ NOTE = (
     "Hit@1, MRR and MR are among test targets, before and after EM. They are empty if a run had no "
     "test links."
 )
-BEST_NOTE = (
-    "The run with the highest Hit@1 on test links for each pair, ratio and protocol. Choose "
-    "settings on validation links, not with this table."
-)
+
+
+class RunTable(NamedTuple):
+    """A table of runs; ``text`` has the titles of the columns that hold no numbers."""
+
+    columns: tuple[str, ...]
+    text: frozenset[str]
+    rows: list[list[str]]
 
 
 def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> None:
@@ -34,30 +40,26 @@ def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> None:
     Raises:
         DataError: If the folder is not writable.
     """
-    report = runs_report(runs)
+    counts, table = run_counts(runs), all_runs(runs)
+    texts = [f"# {TITLE}", counts, NOTE, markdown_table([*table.columns], table.rows)]
+    template = template_environment("emea.results").get_template("own_runs.html")
+    body = template.render(title=TITLE, counts=counts, note=NOTE, table=table)
+    page = html_document(TITLE, body, page_style(), [resource("emea.results", "page.js")])
     with writing(out):
-        write_atomic(out / report.name / "results.md", report_markdown(report))
-        write_atomic(out / PAGE, report_page("Recorded runs", [report]))
+        write_atomic(out / "runs" / "results.md", "\n\n".join(texts) + "\n")
+        write_atomic(out / PAGE, page)
 
 
-def runs_report(runs: Sequence[RecordedRun], note: str = NOTE) -> Report:
-    """Return a report with a row per run, in the order in which they started.
+def run_counts(runs: Sequence[RecordedRun]) -> str:
+    """Say how many runs there are, and how many of them have test links."""
+    num_measured = sum(bool(_shown(run, "Hit@1")) for run in runs)
+    return f"{len(runs)} finished runs, {num_measured} of them with test links."
 
-    Args:
-        runs: The finished runs.
-        note: Text above the table of all runs, in Markdown.
-    """
+
+def all_runs(runs: Sequence[RecordedRun]) -> RunTable:
+    """Return a table of all runs by their start time."""
     rows = [_row(run) for run in sorted(runs, key=lambda run: run.started)]
-    everything = text_table(["run"], [*IDENTITY, *COLUMNS], rows, IDENTITY)
-    best = _best(runs)
-    num_measured = sum(int(row[-1]) for row in best)
-    parts = [Part("All runs", note, everything)]
-    if best:
-        titles = ["ratio", "protocol", "best run", "Hit@1", "runs"]
-        shown = text_table(["pair"], titles, best, titles[:3])
-        parts.insert(0, Part("Best runs", BEST_NOTE, shown))
-    counts = f"{len(runs)} finished runs, {num_measured} of them with test links."
-    return Report("runs", "Your runs", counts, tuple(parts), is_experiment=False)
+    return RunTable(("run", *IDENTITY, *COLUMNS), frozenset({"run", *IDENTITY}), rows)
 
 
 def _row(run: RecordedRun) -> list[str]:
@@ -70,19 +72,3 @@ def _shown(run: RecordedRun, title: str) -> str:
     path, form = COLUMNS[title]
     value = number_at(run.metrics, path)
     return "" if value is None else form.format(value)
-
-
-def _best(runs: Sequence[RecordedRun]) -> list[list[str]]:
-    groups: dict[tuple[str, str, str], list[RecordedRun]] = {}
-    for run in runs:
-        if _shown(run, "Hit@1"):
-            place = run.place()
-            ratio, split = place["ratio"], run.metrics.get("split", "")
-            share = str(split) if ratio is None else f"{ratio:.4g}"
-            key = (str(place["data"]), share, str(run.metrics.get("protocol")))
-            groups.setdefault(key, []).append(run)
-    rows = []
-    for key, found in sorted(groups.items()):
-        best = max(found, key=lambda run: run.metrics["final"]["hit@1"])
-        rows.append([*key, best.name, _shown(best, "Hit@1"), str(len(found))])
-    return rows

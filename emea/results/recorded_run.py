@@ -1,37 +1,29 @@
-"""Finished runs of a user: those in run folders and in an MLflow store."""
+"""Finished runs of a user, in run folders."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 import numpy as np
 
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
-from emea.record.mlflow_store import open_client
+from emea.record.checked_files import reading
 from emea.record.run_folder import (
+    METRICS_FILE,
     RANKS_FILE,
     links_checksum,
     read_config,
     read_metrics,
     read_ranks,
 )
-from emea.record.run_record import check_finished, read_run_file
-from emea.record.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
-    from mlflow.entities import Run
+from emea.record.run_record import check_finished, read_header, read_run_file
 
 RUN_FILES = ("metrics.json", "run.json")
 LinkNames = tuple[list[str], list[str]]
 """Names of the source and the target entities of the test links, in the order of their ranks."""
-
-FINISHED, PAGE = "attributes.status = 'FINISHED'", 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +94,23 @@ def official(data: str) -> str:
 
 
 def number_at(metrics: Mapping[str, Any], path: str) -> float | None:
-    """Return the number at a dotted path into metrics; ``None`` if there is none."""
-    found: Any = metrics
-    for key in path.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return float(found) if isinstance(found, int | float) else None
+    """Return the number at a dotted path into metrics; ``None`` if there is none.
+
+    A key may contain a dot itself, such as a precision.
+    """
+    if path in metrics:
+        found = metrics[path]
+        return float(found) if isinstance(found, int | float) else None
+    key, _, rest = path.partition(".")
+    inner = metrics.get(key)
+    return number_at(inner, rest) if isinstance(inner, Mapping) else None
 
 
 def load_run(folder: Path) -> RecordedRun:
     """Read a run folder."""
-    metrics, header = read_metrics(folder), read_run_file(folder)
+    metrics, header = read_metrics(folder), {**read_run_file(folder), **asdict(read_header(folder))}
     name, study = str(header.get("name", "")), str(header["params"].get("study", ""))
-    return RecordedRun(
+    run = RecordedRun(
         name,
         study,
         metrics,
@@ -122,6 +119,9 @@ def load_run(folder: Path) -> RecordedRun:
         partial(_links_in, folder),
         partial(_names_in, folder),
     )
+    with reading(folder / METRICS_FILE):
+        run.place()  # metrics of another program raise errors of many types
+    return run
 
 
 def load_compared_run(folder: Path) -> RecordedRun:
@@ -149,8 +149,6 @@ def _names_in(folder: Path) -> LinkNames:
 
     config = read_config(folder)
     config.trust = []
-    if "root" in config.data and not Path(config.data.root).exists():
-        config.data.root = os.environ.get("EMEA_DATA", "data")
     pair = pair_of_run(folder, config)
     if pair.checksum() != read_run_file(folder)["tags"].get("data_checksum"):
         raise DataError(f"the data of {pair.name} changed since the run")
@@ -190,56 +188,3 @@ def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
             run = load_run(place)
             distinct.setdefault(run.run_id or str(place.resolve()), run)
     return sorted(distinct.values(), key=lambda run: run.started)
-
-
-def load_store(uri: str) -> list[RecordedRun]:
-    """Return every finished run of an MLflow store whose files are available.
-
-    Raises:
-        DataError: If the store does not exist or contains no such run.
-    """
-    file = sqlite_path(uri)
-    if file is not None and not file.is_file():
-        raise DataError(f"{uri}: the file {file} does not exist")
-    try:
-        urlsplit(uri)
-    except ValueError as error:
-        raise DataError(f"--store is not a valid address: {error}") from error
-    shown = shown_uri(uri)
-    try:
-        finished = _finished(open_client(uri))
-    # MLflow, its database and the HTTP client raise different errors
-    except Exception as error:
-        reason = without_login(str(error).split("\n")[0].split(". ")[0], uri)
-        raise DataError(
-            f"{shown} cannot be read as an MLflow store, such as {DEFAULT_URI}: {reason}"
-        ) from error
-    runs = [run for one in finished if (run := _recorded(one, uri)) is not None]
-    if not runs:
-        raise DataError(
-            f"{shown} contains no finished run with its files ({' and '.join(RUN_FILES)})"
-        )
-    return sorted(runs, key=lambda run: run.header["start_time"])
-
-
-def _finished(client: "MlflowClient") -> list["Run"]:
-    experiments = [found.experiment_id for found in client.search_experiments()]
-    pages = [client.search_runs(experiments, FINISHED, max_results=PAGE)]
-    while pages[-1].token:
-        token = pages[-1].token
-        page = client.search_runs(experiments, FINISHED, max_results=PAGE, page_token=token)
-        pages.append(page)
-    return [run for page in pages for run in page]
-
-
-def _recorded(run: "Run", uri: str) -> RecordedRun | None:
-    """Return a run of a store; ``None`` if it has no files, such as the parent of a sweep."""
-    from mlflow.artifacts import download_artifacts
-    from mlflow.exceptions import MlflowException
-
-    try:
-        # files of a local store are read in place, others are downloaded
-        folder = Path(download_artifacts(run_id=run.info.run_id, tracking_uri=uri))
-    except (OSError, MlflowException):
-        return None
-    return load_run(folder) if all((folder / name).is_file() for name in RUN_FILES) else None

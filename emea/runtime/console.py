@@ -8,6 +8,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
+from emea.errors import paths_checked
+
 LINE, TIME = "%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"
 
 
@@ -29,13 +31,17 @@ class ConsoleHandler(logging.StreamHandler[TextIO]):
 
 
 class LogFileHandler(logging.FileHandler):
-    """Appends log lines to a file. A symbolic link at its path is replaced and not followed."""
+    """Appends log lines to a file. A symbolic link or a pipe at its path is replaced."""
 
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
-        if path.is_symlink():
-            path.unlink()
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            with paths_checked():
+                path.unlink()
         return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (name of logging)
+        """Leave out a line that cannot be written: the run reports that the disk is full."""
 
 
 @contextmanager
@@ -57,12 +63,3 @@ def logged(file: Path | None = None) -> Iterator[None]:
         for handler in handlers:
             root.removeHandler(handler)
             handler.close()
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as readable text."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -21,22 +21,19 @@ takes up to a second to compile, more than small graphs save by it."""
 
 
 class _Switch:
-    """Holds which kernels may be used and how precise they are, once per process."""
+    """Holds which kernels may be used, once per process."""
 
     allows_compiled = True
-    reads_halves = False
 
 
-def use_kernels(choice: str, half_precision: bool, device: torch.device) -> None:
+def use_kernels(choice: str, device: torch.device) -> None:
     """Choose the kernels of all further computations.
 
     Args:
         choice: ``auto`` uses compiled kernels where they support a tensor, ``torch`` nowhere.
-        half_precision: Whether edges read features and gradients in half precision in training.
         device: The device of the run. A warning says if it has no compiled kernels.
     """
     _Switch.allows_compiled = choice == "auto"
-    _Switch.reads_halves = half_precision
     if choice == "auto" and device.type == "cuda" and not _is_installed("triton"):
         logger.warning(
             "Triton is not installed. Training on the GPU uses torch's operations without CUDA "
@@ -68,11 +65,6 @@ def uses_numba(values: Tensor, num_operations: int | None = None) -> bool:
 def uses_triton(values: Tensor) -> bool:
     """Return whether Triton kernels, which need single precision, process this tensor."""
     return values.dtype == torch.float32 and kernels_of(values.device) == "triton"
-
-
-def reads_halves() -> bool:
-    """Return whether kernels for training read features and gradients in half precision."""
-    return _Switch.reads_halves
 
 
 def can_capture() -> bool:

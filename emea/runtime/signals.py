@@ -9,8 +9,9 @@ from types import FrameType
 INTERRUPTED = 130
 """Exit status after Ctrl-C; by convention 128 and the signal's number."""
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""A cluster sends the first before it kills a job, a closed terminal sends the second."""
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
+"""A cluster sends the first before it kills a job, a closed terminal sends the second, and the
+system sends the third, every second, when the limit of CPU time is reached."""
 
 _received: list[int] = []
 """Signals that asked this process to end. Lightning answers an exception with one of its own, so
@@ -19,14 +20,16 @@ which signal it was has to be remembered."""
 
 @contextmanager
 def signals_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C; a signal that is ignored, as by nohup, stays so."""
+    """Handle the signals of `ENDING` like Ctrl-C; an ignored one, as by nohup, stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
 
     def end(number: int, frame: FrameType | None) -> None:
+        is_repeated = number == signal.SIGXCPU and number in _received
         _received.append(number)
-        raise KeyboardInterrupt
+        if not is_repeated:
+            raise KeyboardInterrupt
 
     handled = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, end) for number in handled}
@@ -38,7 +41,7 @@ def signals_as_interrupt() -> Iterator[None]:
 
 
 def was_terminated() -> bool:
-    """Return whether SIGTERM or SIGHUP ended the run."""
+    """Return whether one of the signals of `ENDING` ended the run."""
     return bool(_received)
 
 

@@ -1,14 +1,12 @@
 """Charts as data and as files."""
 
-import re
 from typing import Any
 
 import numpy as np
-import pytest
 
-from emea.results.charts import png, stacked, svg
-from emea.results.report import Cell, Entry, Table
-from experiments.report.line_charts import Chart, lines, points
+from emea.results.charts import png, svg
+from experiments.report.line_charts import Chart, lines, points, stacked
+from experiments.report.report import Cell, Entry, Table
 
 CHART = Chart("a title", 0, "ratio", ("model", "EMEA"), panel="pair", dashed=("model",))
 
@@ -51,26 +49,16 @@ def test_panels_have_their_own_places_and_common_series() -> None:
     assert {tuple(one["color"]["scale"]["domain"]) for one in encodings} == {("model", "EMEA")}
 
 
-def test_the_same_numbers_give_the_same_bytes() -> None:
-    assert svg(picture()) == svg(picture())
-    assert png(picture()) == png(picture())
-    # the last bits of a mean differ between machines
-    assert svg(picture(model=float(np.nextafter(0.1, 1)))) == svg(picture())
-    assert svg(picture(model=0.15)) != svg(picture())
-
-
-def test_a_drawing_needs_no_other_file() -> None:
+def test_drawings_are_repeatable_and_need_no_other_file() -> None:
     drawn = svg(picture())
+    # the last bits of a mean differ between machines
+    assert drawn == svg(picture(model=float(np.nextafter(0.1, 1)))) != svg(picture(model=0.15))
+    assert png(picture()) == png(picture()) and png(picture()).startswith(b"\x89PNG")
     for words in ("a title", "labelled links", "Hit@1", "EMEA", ">zh<"):
         assert words in drawn, words
     assert "href" not in drawn and "url(" not in drawn.replace("url(#", "")
-    names = re.findall(r'\bid="([^"]+)"', drawn)
-    assert len(names) == len(set(names))
-    assert png(picture()).startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("text", ["</script>", "a & b", "ü"])
-def test_names_are_escaped_in_drawings(text: str) -> None:
-    chart = Chart(text, 0, "ratio", ("EMEA",), series="pair")
-    drawn = svg(stacked([lines(chart, points(chart, table()))]))
-    assert text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in drawn
+def test_names_are_escaped_in_drawings() -> None:
+    chart = Chart("</script> & ü", 0, "ratio", ("EMEA",), series="pair")
+    assert "&lt;/script&gt; &amp; ü" in svg(stacked([lines(chart, points(chart, table()))]))

@@ -33,7 +33,7 @@ def test_each_device_has_its_kernels(
     choice: Any, missing: str, on_cpu: str, on_gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "_is_installed", lambda package: package != missing)
-    kernels.use_kernels(choice, False, CPU)
+    kernels.use_kernels(choice, CPU)
     assert [kernels.kernels_of(device) for device in (CPU, CUDA)] == [on_cpu, on_gpu]
     assert kernels.can_capture() is (on_gpu == "triton")
     assert kernels.kernels_of(torch.device("meta")) == "torch"
@@ -44,7 +44,7 @@ def test_short_loops_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "LEAST_OPERATIONS", 100)
     assert kernels.uses_numba(values)
     assert [kernels.uses_numba(values, number) for number in (99, 100)] == [False, True]
-    kernels.use_kernels("torch", False, CPU)
+    kernels.use_kernels("torch", CPU)
     assert not kernels.uses_numba(values, 100)
     assert not kernels.uses_triton(values)
 
@@ -54,10 +54,10 @@ def test_a_gpu_without_triton_is_reported(
 ) -> None:
     monkeypatch.setattr(kernels, "_is_installed", lambda package: package != "triton")
     with caplog.at_level(logging.WARNING):
-        kernels.use_kernels("auto", False, CPU)
-        kernels.use_kernels("torch", False, CUDA)
+        kernels.use_kernels("auto", CPU)
+        kernels.use_kernels("torch", CUDA)
         assert not caplog.messages
-        kernels.use_kernels("auto", False, CUDA)
+        kernels.use_kernels("auto", CUDA)
     assert "Triton is not installed" in caplog.text
 
 
