@@ -14,19 +14,20 @@
 
 import tempfile
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
 import numpy as np
 import torch
 
-from emea.answer.decision import Decision, check_founded, decide, with_given
-from emea.answer.exporting import top_candidates
+from emea.answer.decision import Decision, with_given
+from emea.answer.exporting import selected, top_candidates
 from emea.answer.schema import Schema, TermMatch
-from emea.config.command_line import check_option, check_overrides
+from emea.config.command_line import check_option, check_overrides, unknown_argument
 from emea.config.composition import composed, search_also
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings
+from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.library_inputs import (
     checked_path,
@@ -39,20 +40,23 @@ from emea.data.sources.library_inputs import (
 )
 from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
-from emea.evaluation.metrics import answer_metrics
-from emea.evaluation.ranks import ranking_metrics
-from emea.run.parts import build_answering, check_export, export_settings
+from emea.evaluation.metrics import mapping_metrics, unknown_pairs
+from emea.evaluation.ranks import filtered, ranking_metrics
+from emea.explain.alignment_page import run_page, write_page
+from emea.explain.explainer import Explainer
+from emea.explain.explanation import Explanation
+from emea.explain.text import plain_text
+from emea.run.finished_run import FinishedRun, load_run, read_records, write_run
+from emea.run.job import run_job
+from emea.run.method_choice import is_open, suited
+from emea.run.parts import check_export, export_settings
+from emea.run.predicting import run_decision, run_schema
+from emea.suggest.suggestion import suggest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from emea.explain.explainer import Explainer
-    from emea.explain.explanation import Explanation
-    from emea.run.finished_run import FinishedRun, WriteFiles
-
 __all__ = ["Aligner", "Evaluation", "Match", "ToLabel", "graph_of", "read_graph", "read_links"]
-
-# modules that need Lightning are imported where they are used: it takes seconds to load
 
 
 class Match(NamedTuple):
@@ -112,11 +116,11 @@ class Evaluation(NamedTuple):
 
 
 class _Fitted(NamedTuple):
-    """Holds a finished run, the explainer of its pairs, and the function that writes its files."""
+    """Holds a finished run, the explainer of its pairs, and the content of its files."""
 
-    run: "FinishedRun"
-    explainer: "Explainer"
-    write_files: "WriteFiles"
+    run: FinishedRun
+    explainer: Explainer
+    records: dict[str, bytes]
 
 
 class Aligner:
@@ -144,7 +148,11 @@ class Aligner:
         settings: Sequence[str] = (),
         folder: str | Path | None = None,
         config_dir: str | Path | None = None,
+        **unknown: Never,
     ) -> None:
+        for name in unknown:
+            known = ("model", "em", "settings", "folder", "config_dir")
+            raise ConfigError(unknown_argument(name, known))
         own = [] if config_dir is None else [checked_path(config_dir, "config_dir")]
         search_also(own)
         for group, name in (("model", model), ("em", em)):
@@ -155,10 +163,13 @@ class Aligner:
         rule = ["rule=none"] if em == "none" else []
         chosen = [*fitting_settings(model, em, torch.cuda.is_available()), *rule]
         chosen += ["split=known", "tracking=none"]
+        usual = [one for one in chosen if one not in (f"model={model}", f"em={em}")]
         chosen += _checked_settings(settings)
         if settings:
-            check_overrides([*(f"--config-dir={folder}" for folder in own), *chosen])
+            check_overrides([*(f"--config-dir={folder}" for folder in own), *chosen], usual)
         self._config = composed(chosen)
+        is_auto = model == em == AUTO and is_open(settings)
+        self._open = ["split=known", "tracking=none", *settings] if is_auto else None
         self._folder = None if folder is None else checked_path(folder, "folder")
         self._result: _Fitted | None = None
 
@@ -182,13 +193,11 @@ class Aligner:
         Raises:
             UserError: If the folder does not contain a finished run, or its files are damaged.
         """
-        from emea.run.finished_run import load_run, read_records, write_records
-
         place = checked_path(folder, "folder")
         aligner = cls.__new__(cls)
         run = load_run(place, trust)
-        aligner._config, aligner._folder = run.config, None
-        aligner._take(run, partial(write_records, read_records(place)))
+        aligner._config, aligner._folder, aligner._open = run.config, None, None
+        aligner._take(run)
         return aligner
 
     def save(self, folder: str | Path) -> None:
@@ -203,10 +212,8 @@ class Aligner:
         Raises:
             DataError: If the folder has other content or cannot be written.
         """
-        from emea.run.finished_run import write_run
-
         place, fitted = checked_path(folder, "folder"), self._fitted
-        write_run(place, fitted.run, fitted.write_files)
+        write_run(place, fitted.run, fitted.records)
 
     def fit(
         self,
@@ -230,26 +237,25 @@ class Aligner:
             DataError: If a link names an unknown entity, links contradict each other, are rejected,
                 or are too few.
         """
-        from emea.run.job import run_job
-
-        pair = pair_of(source, target, links, rejected)
+        cardinality = Cardinality(self._config.cardinality)
+        pair = pair_of(source, target, links, rejected, cardinality)
         config = self._config.copy()
+        if (own := self._open) is not None:  # the data may choose the method
+            has_gpu = torch.cuda.is_available()
+            config, pair, _ = suited(lambda usual: composed([*usual, *own]), pair, True, has_gpu)
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
             folder = self._folder or Path(scratch)  # checkpoints are written during training
             # The random generators of the caller must not change.
             with torch.random.fork_rng(range(torch.cuda.device_count())):
-                result = run_job(config, folder, pair=pair)
-        self._take(result, result.write)
+                self._take(run_job(config, folder, pair=pair))
         return self
 
-    def _take(self, run: "FinishedRun", write_files: "WriteFiles") -> None:
-        """Use a finished run; its folder is no longer needed."""
-        from emea.explain.explainer import Explainer
-
+    def _take(self, run: FinishedRun) -> None:
+        """Use a finished run; its folder is not needed afterwards."""
         explainer = Explainer(run)
         explainer.prepare()
-        self._result = _Fitted(run, explainer, write_files)
+        self._result = _Fitted(run, explainer, read_records(run.folder))
 
     def predict(
         self,
@@ -258,6 +264,8 @@ class Aligner:
         target_precision: float | None = None,
     ) -> list[Match]:
         """Return a match for every source entity, training links included.
+
+        With another ``cardinality`` than one-to-one, a source entity may have several matches.
 
         Arguments that you leave out use the ``export`` settings, which default to one candidate and
         no threshold. ``threshold=0`` accepts every match.
@@ -275,15 +283,14 @@ class Aligner:
         decision, settings = self._decided(
             top_k=top_k, threshold=threshold, target_precision=target_precision
         )
-        best, probs = decision.answer.best_targets(), decision.answer.probs.max(1).values
         others, other_probs = top_candidates(decision.beliefs, settings.top_k)
         name_of, matches = run.pair.target.entity_name, []
-        for entity in range(run.pair.source.num_entities):
-            target = name_of(int(best[entity])) if probs[entity] else None
+        for entity, best, share in zip(*selected(decision.answer), strict=True):
+            target = None if best == NO_MATCH else name_of(int(best))
             both = zip(others[entity].tolist(), other_probs[entity].tolist(), strict=True)
             candidates = [(name_of(candidate), prob) for candidate, prob in both if prob]
-            source = run.pair.source.entity_name(entity)
-            matches.append(Match(source, target, float(probs[entity]), candidates))
+            source = run.pair.source.entity_name(int(entity))
+            matches.append(Match(source, target, float(share), candidates))
         return matches
 
     def to_frame(
@@ -303,7 +310,11 @@ class Aligner:
         import pandas as pd  # slow to import
 
         matches = self.predict(1, threshold, target_precision)
-        labelled = set(self._fitted.run.labels[:, 0].tolist())
+        run = self._fitted.run
+        labelled = {
+            (run.pair.source.entity_name(one), run.pair.target.entity_name(other))
+            for one, other in run.labels.tolist()
+        }
         best = [match.candidates[0] if match.candidates else (None, 0.0) for match in matches]
         # dtype=object keeps None for a missing target in all versions of pandas.
         return pd.DataFrame(
@@ -311,7 +322,7 @@ class Aligner:
                 "source": pd.Series([match.source for match in matches], dtype=object),
                 "target": pd.Series([match.target for match in matches], dtype=object),
                 "probability": [match.probability for match in matches],
-                "is_label": [entity in labelled for entity in range(len(matches))],
+                "is_label": [match[:2] in labelled for match in matches],
                 "candidate": pd.Series([name for name, _ in best], dtype=object),
                 "candidate_probability": [prob for _, prob in best],
             }
@@ -337,14 +348,9 @@ class Aligner:
         return list(self._schema(threshold, least_inclusion).classes)
 
     def _schema(self, threshold: float | None, least_inclusion: float | None) -> Schema:
-        from emea.run.parts import with_literals
-        from emea.run.schema_mapping import schema_mapping
-
-        run = self._fitted.run
         asked = {"threshold": threshold, "least_inclusion": least_inclusion}
         decision, settings = self._decided(**asked)
-        pair = with_literals(run.config, run.pair)
-        return schema_mapping(pair, decision, settings.least_inclusion)
+        return run_schema(self._fitted.run, settings, decision)
 
     def evaluate(
         self,
@@ -376,18 +382,20 @@ class Aligner:
         """
         run = self._fitted.run
         decision, _ = self._decided(threshold=threshold, target_precision=target_precision)
-        given = link_ids(run.pair.source, run.pair.target, links)
+        cardinality = run.pair.cardinality
+        given = link_ids(run.pair.source, run.pair.target, links, cardinality)
         seen = np.concatenate([run.labels.numpy(), run.split.supervision.validation])
-        judged = given[~np.isin(given[:, 0], seen[:, 0])]
+        judged = unknown_pairs(given, seen, cardinality)
         if not len(judged):
             raise DataError(
                 f"There is nothing to evaluate: fit was given all {len(given)} links."
                 if len(given)
                 else "There is nothing to evaluate: the list of links is empty."
             )
-        ranking = ranking_metrics(candidate_ranks(decision.beliefs, judged).in_pool)
-        others = np.setdiff1d(np.arange(run.pair.source.num_entities), judged[:, 0])
-        answer = answer_metrics(decision.answer, others, judged)
+        ranks = filtered(candidate_ranks(decision.beliefs, judged), judged)
+        ranking = ranking_metrics(ranks.in_pool)
+        pairs = unknown_pairs(decision.answer.pairs().numpy(), seen, cardinality)
+        answer = mapping_metrics(pairs[np.isin(pairs[:, 0], judged[:, 0])], judged)
         return Evaluation(
             ranking["hit@1"],
             ranking["hit@5"],
@@ -401,7 +409,7 @@ class Aligner:
             num_known=len(given) - len(judged),
         )
 
-    def explain(self, source: str, target: str) -> "Explanation":
+    def explain(self, source: str, target: str) -> Explanation:
         """Explain why a source entity is matched to a target entity, or is not."""
         explainer = self._fitted.explainer
         for side, name in (("source", source), ("target", target)):
@@ -411,9 +419,29 @@ class Aligner:
 
     def why(self, source: str, target: str) -> str:
         """Return the explanation as text."""
-        from emea.explain.text import plain_text  # loads rich
-
         return plain_text(self.explain(source, target))
+
+    def show(self, path: str | Path = "alignment.html", is_opened: bool = True) -> Path:
+        """Write the whole alignment as one HTML page, and open it if there is a display.
+
+        The page has charts, a table of all source entities, the explanation of each match, and
+        decisions to accept, reject or correct matches. It works offline.
+
+        Args:
+            path: The file to write.
+            is_opened: Whether to open the page in the browser.
+
+        Returns:
+            The file.
+
+        Raises:
+            DataError: If the file cannot be written.
+        """
+        place, explainer = checked_path(path, "path"), self._fitted.explainer
+        # a temporary folder is gone when the page is read
+        folder = explainer.run.folder if explainer.run.folder.is_dir() else None
+        write_page(run_page(explainer, folder), place, is_opened)
+        return place
 
     def suggest(self, count: int = 20) -> list[ToLabel]:
         """Return the source entities whose labels would help most, the most helpful first.
@@ -426,8 +454,6 @@ class Aligner:
         Raises:
             ConfigError: If the count is not a positive whole number.
         """
-        from emea.suggest.suggestion import suggest
-
         explainer = self._fitted.explainer
         if not isinstance(count, int):
             raise ConfigError(f"count must be a whole number, got {described(count)}.")
@@ -456,10 +482,7 @@ class Aligner:
         }
         settings = with_given(export_settings(run.config), **plain)
         check_export(run.config, settings)
-        check_founded(settings, run.split)
-        validation = run.split.supervision.validation
-        answering = build_answering(run.config)
-        return decide(answering, run.beliefs, run.labels, settings, validation), settings
+        return run_decision(run, settings), settings
 
     @property
     def _fitted(self) -> "_Fitted":

@@ -291,7 +291,6 @@ def tiny_config() -> Callable[..., Any]:
 
 
 VARIANTS = {
-    "test_aligner.py::test_fit_does_not_read_files_back": 1,
     "test_decision.py::test_file_and_numbers_agree": 1,
     "test_decision.py::test_the_matching_of_a_baseline_is_its_answer": 1,
     "test_baseline_runs.py::test_a_run_leaves_its_files": 1,

@@ -14,7 +14,6 @@ KINDS = {
     "paper": FAST,
     "released": (*FAST, "protocol=released"),
     "both_rules": (*FAST, "rule=paris_avoid_conflict"),
-    "expected": (*FAST, "rule.subsumption_from=expected"),
     "avoid_conflict": (*FAST, "rule=avoid_conflict"),
     "dual": (*FAST, "em=dual"),
     "dual_all_triples": (*FAST, "em=dual", "em.two_way.matched_inclusions=false"),

@@ -21,11 +21,9 @@ from emea.config.composition import composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
 from emea.fit import training_loop
-from emea.record import run_folder
-from emea.record.run_record import read_closing
+from emea.run import finished_run
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
-from emea.run.result import RunResult
 from emea.run.resuming import config_to_resume
 
 Triples = list[tuple[str, str, str]]
@@ -162,45 +160,21 @@ def test_a_saved_aligner_answers_as_before(fitted: Aligner, folder: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        ["trainer=cpu", "method=paris"],
-        QUICK,
-        pytest.param([*QUICK, "decoding=hungarian"], marks=pytest.mark.slow),
-    ],
+    ("method", "settings"),
+    [((), ["trainer=cpu", "method=paris"]), (("lightea", "dual"), QUICK)],
 )
-def test_fit_does_not_read_files_back(
-    settings: list[str],
-    example: Example,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_run_without_a_folder_is_saved_with_the_same_files(
+    method: tuple[str, ...], settings: list[str], example: Example, tmp_path: Path
 ) -> None:
     source, target, links = example
-    aligners = []
     for folder in (tmp_path / "run", None):
-        with monkeypatch.context() as patch:
-            if folder is None:  # the results of this one are on no disk
-                patch.setattr(RunResult, "write_answer", lambda *_: None)
-            aligner = Aligner("lightea", "dual", settings, folder)
-            aligners.append(aligner.fit(graph_of(source), graph_of(target), links[:40]))
-    written, unwritten = aligners
-    assert same_answers(unwritten, written)
-    unwritten.save(tmp_path / "saved")
-    for name in ("saved", "run"):
-        loaded = Aligner.load(tmp_path / name)
-        assert same_answers(loaded, unwritten)
-        assert loaded.evaluate(links) == unwritten.evaluate(links)
+        aligner = Aligner(*method, settings=settings, folder=folder)
+        aligner.fit(graph_of(source), graph_of(target), links[:40])
+    aligner.save(tmp_path / "saved")
+    assert same_answers(Aligner.load(tmp_path / "run"), aligner)
     for name in ("config.yaml", "alignment.tsv", "unmatched.tsv", "beliefs.npz", "ranks.npz"):
         files = [tmp_path / folder / name for folder in ("saved", "run")]
         assert files[0].read_bytes() == files[1].read_bytes(), name
-
-
-def test_a_saved_run_ended_when_it_ended(fitted: Aligner, folder: Path, tmp_path: Path) -> None:
-    fitted.save(tmp_path)
-    saved, own = read_closing(tmp_path), read_closing(folder)
-    assert saved is not None and own is not None
-    assert own.end_time - 5000 <= saved.end_time <= own.end_time
-    assert (tmp_path / "metrics.json").read_bytes() == (folder / "metrics.json").read_bytes()
 
 
 def test_saving_replaces_runs_and_nothing_else(
@@ -216,7 +190,7 @@ def test_saving_replaces_runs_and_nothing_else(
     choosy.save(tmp_path / "run")
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
     with monkeypatch.context() as patch:
-        patch.setattr(run_folder, "write_checked_yaml", Mock(side_effect=OSError(28, "disk full")))
+        patch.setattr(finished_run, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
         with pytest.raises(DataError, match="run cannot be written: disk full"):
             fitted.save(tmp_path / "run")
     with pytest.raises(UserError, match="is not a finished run"):
@@ -300,6 +274,19 @@ def test_an_ordinary_run_is_evaluated_as_it_evaluates_itself(with_test_links: Pa
     assert found.precision == pytest.approx(run.metrics["export"]["test"]["precision"])
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("iterations", r'settings=\["em.iterations=..."\]'),
+        ("modle", r"Did you mean model\?"),
+        ("zzzz", r'settings=\["key=..."\]'),
+    ],
+)
+def test_an_unknown_argument_is_answered_with_the_nearest_setting(name: str, advice: str) -> None:
+    with pytest.raises(ConfigError, match=f"There is no argument {name}. .*{advice}"):
+        Aligner(**{name: 3})  # type: ignore[arg-type]
+
+
 def test_evaluation_by_hand(fitted: Aligner, example: Example) -> None:
     links = example[2]
     found = fitted.evaluate(links, threshold=0.5)
@@ -333,6 +320,8 @@ def test_what_cannot_be_evaluated(fitted: Aligner, example: Example) -> None:
         fitted.evaluate([("nobody", links[0][1])])
     with pytest.raises(ConfigError, match="threshold must be a number"):
         fitted.evaluate(links, threshold="half")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"must be a number from 0 to 1, got the text '0\.5'"):
+        fitted.predict(threshold="0.5")  # type: ignore[arg-type]
 
 
 def test_answers_as_a_frame(fitted: Aligner) -> None:

@@ -1,9 +1,9 @@
 """``emea align SOURCE TARGET --links FILE``: align two graph files with sensible defaults."""
 
 import argparse
-import csv
 import shlex
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from emea.cli.arguments import (
 )
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
-from emea.config.settings.execution import CPU_SETTINGS, EXPORT_FORMATS, GPU_SETTINGS
+from emea.config.settings.execution import AUTO, EXPORT_FORMATS, LITERALS, VECTORS, fitting_settings
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -29,9 +29,6 @@ from emea.runtime.console import logged
 if TYPE_CHECKING:
     from emea.run.outcome import Numbers
 
-NO_LINKS_SETTINGS = ("method=paris", "literals=similar")
-"""Without links, PARIS starts from literals that are equal or similar."""
-
 FILES = ("source", "target", "links", "test_links", "rejected")
 CHOICES = ("threshold", "target_precision")
 """Arguments that become settings of the data and of the answer."""
@@ -39,14 +36,14 @@ CHOICES = ("threshold", "target_precision")
 NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
 
-HIGH_THRESHOLD = 0.999
-"""Threshold that rejects most matches of entities without a counterpart (docs/exports.md)."""
+SURE = 0.95
+"""Probability or precision that selects sure matches."""
 
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
-Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), or Parquet. Links are pairs of
-known counterparts: two columns, owl:sameAs triples or SSSOM. They are optional if the graphs have
-labels or other literals in common."""
+Graphs are RDF files in any format, OWL ontologies, or TSV, CSV and Parquet tables. Links are pairs
+of known counterparts: two columns, owl:sameAs triples, SSSOM or the Alignment format. They are
+optional if the graphs have labels or other literals in common."""
 
 EXAMPLES = """examples:
   emea align atlas.nt karte.ttl --links seeds.tsv
@@ -54,38 +51,60 @@ EXAMPLES = """examples:
   emea align atlas.nt karte.ttl em.iterations=10 --links seeds.tsv --out result
   emea align atlas.nt karte.ttl
 
-Without --links, labels and other literals of the graphs take their place (docs/literals.md). On a
-GPU it trains RREA, on a CPU it uses LightEA, both with em=one_to_one. Any setting of `emea run` can
-follow TARGET as key=value."""
+On a GPU it trains RREA, on a CPU it uses LightEA, both with em=one_to_one. With few links or none,
+labels and other literals are used, too, and PARIS if the structure of the graphs does not help
+(docs/literals.md). Any setting of `emea run` can follow TARGET as key=value."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Align two files, print a summary and return the exit status."""
     options = _parser().parse_intermixed_args(arguments)
     check_output_folder(options.out)
-    usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
-    config = _config(options, usual)
     with logged():
-        pair = load_pair(config)
+        pair = _read(options)
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch
 
     from emea.run.job import run_job
     from emea.run.judgement import are_few_links, literal_settings
+    from emea.run.method_choice import is_open, suited
 
-    if options.links is not None and torch.cuda.is_available():
-        config = _config(options, GPU_SETTINGS)
+    compose = partial(_config, options)
+    has_gpu, needs_validation = torch.cuda.is_available(), options.target_precision is not None
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
+        config, pair, reason = suited(
+            compose, pair, is_open(options.settings), has_gpu, needs_validation
+        )
         result = run_job(config, options.out, pair=pair)
     labels = result.decision.labels[:, 0].tolist()
     given = {result.pair.source.entity_name(entity) for entity in labels}
     print(summary(result.metrics, options.out, given, result.pair))
+    if reason is not None:
+        print(f"{reason} See docs/literals.md.")
     num_train = result.metrics["num_links"]["train"]
     is_few = are_few_links(num_train, uses_literals="literals" in result.metrics)
     if is_few and (settings := literal_settings(pair)):
         print(f"With literals, too:   {_with_settings(arguments, settings)}")
+    if options.show:
+        from emea.cli.show import show
+        from emea.explain.explainer import Explainer
+
+        show(Explainer(result), options.out)
     return 0
+
+
+def _read(options: argparse.Namespace) -> GraphPair:
+    """Read the graphs, and their literals if there are no links, or only few."""
+    usual = fitting_settings(AUTO, AUTO, has_gpu=False)
+    if options.links is not None:
+        pair = load_pair(_config(options, usual))
+        # torch is imported after the files were read
+        from emea.run.method_choice import use_literals
+
+        if not use_literals(options.settings, pair):
+            return pair
+    return load_pair(_config(options, [*usual, LITERALS]))
 
 
 def _with_settings(arguments: Sequence[str], settings: Sequence[str]) -> str:
@@ -98,6 +117,8 @@ def _with_settings(arguments: Sequence[str], settings: Sequence[str]) -> str:
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     """Compose the configuration; settings of the user override the defaults."""
     given = {key: value for key, value in vars(options).items() if value is not None}
+    if "em=none" in options.settings:  # then the settings of EM and its rule have no effect
+        settings = [*(one for one in settings if not one.startswith("em.")), "rule=none"]
     named = [f"data.{key}={_quoted(given[key])}" for key in FILES if key in given]
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
     export += [f"export.{key}={given[key]}" for key in CHOICES if key in given]
@@ -142,12 +163,14 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
                 f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
                 f"{judged['num_links']:,} {name} link{plural}, {seen}."
             )
-    is_selected = export["target_precision"] is not None
-    if is_selected and num_found:
+    if export["reached"] is False and export["threshold"] is not None:
         lines.append(
-            "Validation links cannot show wrong matches of entities without a counterpart. If many "
-            f"entities may have none, use --threshold {HIGH_THRESHOLD}."
+            f"A precision of {export['target_precision']:g} is expected, but not confirmed: "
+            f"{links['validation']:,} validation links can confirm at most "
+            f"{export['confirmable']:.2f}."
         )
+    if "counterparts" in metrics:
+        lines.append(_counterparts(metrics["counterparts"]["source"], links["validation"]))
     rows = _rows(folder / ALIGNMENT_FILE, given)
     for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
         lines += [f"{title} matches:"] if shown else []
@@ -156,13 +179,22 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
             for a, b, prob in shown
         ]
     place = shlex.quote(str(folder))
-    selection = _selection(links["validation"], is_selected)
     lines += [
         f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
+        f"Look at all matches:  emea show {place}",
         f"Why a match was made: emea explain {place} --entity NAME",
-        f"Only sure matches:    emea predict {place} {selection}",
+        _selection(export, links["validation"], f"emea predict {place}"),
     ]
     return "\n".join(lines)
+
+
+def _counterparts(share: "Numbers", num_validation: int) -> str:
+    """Say how many source entities probably have a counterpart."""
+    return (
+        f"About {share['value']:.0%} of the entities without a given link have a counterpart (95% "
+        f"interval {share['low']:.0%} to {share['high']:.0%}, from {num_validation} validation "
+        "links)."
+    )
 
 
 def _seen(metrics: "Numbers") -> str:
@@ -176,24 +208,31 @@ def _seen(metrics: "Numbers") -> str:
 
 
 def _anchors(literals: "Numbers") -> str:
-    """Summarise the pairs that unambiguous equal literals suggest."""
+    """Summarise the pairs of entities that unambiguous literals suggest."""
     if not literals["num_anchors"]:
         return (
-            "No literal is equal and unambiguous in both graphs. If IRIs contain names, try "
-            "data.iri_names=true."
+            "No literal is equal or similar and unambiguous in both graphs. If IRIs contain names, "
+            "try data.iri_names=true."
         )
-    return (
-        f"{literals['num_anchors']:,} pairs share an unambiguous equal literal; their estimated "
-        f"precision is {literals['anchor_precision_estimate']:.2f}."
-    )
+    kinds = [
+        f"{kind['num']:,} {name} (estimated precision {kind['precision_estimate']:.2f})"
+        for name, kind in literals["anchor_kinds"].items()
+    ]
+    return f"{literals['num_anchors']:,} pairs share an unambiguous literal: {', '.join(kinds)}."
 
 
-def _selection(num_validation: int, is_selected: bool) -> str:
-    """Return the option that selects sure matches; a precision needs enough validation links."""
+def _selection(export: "Numbers", num_validation: int, command: str) -> str:
+    """Return the command that selects sure matches, or more if only sure ones were selected.
+
+    A precision needs enough validation links.
+    """
     from emea.run.judgement import FEW_VALIDATION
 
-    is_usable = num_validation >= FEW_VALIDATION and not is_selected
-    return "--target-precision 0.95" if is_usable else "--threshold 0.95"
+    if (export["threshold"] or 0) >= SURE or export["reached"] is False:
+        return f"More matches:         {command} --threshold 0.5"
+    is_usable = num_validation >= FEW_VALIDATION and export["target_precision"] is None
+    choice = "--target-precision" if is_usable else "--threshold"
+    return f"Only sure matches:    {command} {choice} {SURE}"
 
 
 def _labelled(graph: KnowledgeGraph, name: str) -> str:
@@ -206,10 +245,9 @@ def _labelled(graph: KnowledgeGraph, name: str) -> str:
 
 def _rows(path: Path, given: Collection[str]) -> list[tuple[str, str, float]]:
     """Return the matches that are neither training links nor of blank nodes, surest first."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        next(rows)  # the header
-        found = [(source, target, float(prob)) for source, target, prob in rows]
+    # not the csv module, which refuses long cells, nor splitlines(): names contain other line ends
+    rows = [line.split("\t") for line in path.read_text("utf-8").split("\n")[1:-1]]
+    found = [(source, target, float(prob)) for source, target, prob, *_ in rows]
     shown = (row for row in found if row[0] not in given and not any(map(is_blank, row[:2])))
     return sorted(shown, key=lambda row: -row[2])
 
@@ -249,6 +287,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder with your own options, such as model/my_encoder.yaml; also set trust=[MODULE]",
     )
-    add_formats_argument(parser, [name for name in EXPORT_FORMATS if name != "tsv"], [])
+    add_formats_argument(parser, [*(one for one in EXPORT_FORMATS if one != "tsv"), VECTORS], [])
     add_threshold_arguments(parser)
+    parser.add_argument(
+        "--show", action="store_true", help="also write the alignment as a page and open it"
+    )
     return parser

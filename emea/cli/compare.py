@@ -14,21 +14,20 @@ RUN is a run folder. Runs are paired only if they were tested on the same links.
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the comparison, write the requested files and return the exit status."""
+    """Print the comparison, write the requested page and return the exit status."""
     options = _parser().parse_args(arguments)
     from emea.record.checked_files import write_atomic
     from emea.results.comparison import compare
-    from emea.results.comparison_page import as_csv, as_html, as_text
+    from emea.results.comparison_page import as_html, as_text
     from emea.results.recorded_run import load_compared_run
 
     runs = [load_compared_run(place) for place in options.runs]
     comparison = compare(runs, options.examples)
     print(as_text(comparison))
-    for path, render in ((options.csv, as_csv), (options.html, as_html)):
-        if path is not None:
-            with writing(path):
-                write_atomic(path, render(comparison))
-            print(f"\nwrote {path}")
+    if options.html is not None:
+        with writing(options.html):
+            write_atomic(options.html, as_html(comparison))
+        print(f"\nwrote {options.html}")
     return 0
 
 
@@ -37,7 +36,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="two or more finished runs"
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a CSV file")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
     parser.add_argument(
         "--examples",

@@ -22,11 +22,12 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported after the command line and the folder were checked.
     from rich.console import Console
 
+    from emea.explain.alignment_page import alignment_page, asked_view
     from emea.explain.explainer import Explainer
-    from emea.explain.page import explanation_page
     from emea.explain.text import json_text, print_explanations
     from emea.run.finished_run import load_run
-    from emea.run.schema_mapping import run_schema
+    from emea.run.parts import export_settings
+    from emea.run.predicting import run_schema
 
     run = load_run(options.run, options.trust)
     explainer = Explainer(run)
@@ -34,8 +35,10 @@ def main(arguments: Sequence[str]) -> int:
     if options.json is not None:
         _write(options.json, json_text(run, explanations))
     if options.html is not None:
-        _write(options.html, explanation_page(run, explanations, run_schema(run)))
-    print_explanations(Console(highlight=False), explanations)
+        schema = run_schema(run, export_settings(run.config))
+        view = asked_view(explanations)
+        _write(options.html, alignment_page(explainer, options.run, schema, view))
+    print_explanations(Console(highlight=False), explanations, options.numbers)
     for path in filter(None, (options.json, options.html)):
         print(f"Wrote {path}", file=sys.stderr)
     return 0
@@ -79,8 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument(
         "--entity", metavar="A", help="a source entity and its match or best candidate"
     )
+    parser.add_argument(
+        "--numbers", action="store_true", help="also print weighted features and inclusions"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write an HTML page with drawings"
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write the page of emea show, opened at these pairs",
     )
     return parser

@@ -14,8 +14,9 @@ from emea.cli.arguments import (
     number_in,
 )
 from emea.config.composition import option_names
-from emea.config.settings.execution import EXPORT_FORMATS
-from emea.config.settings.setting import SHARE_ABOVE_ZERO
+from emea.config.paths import check_no_link
+from emea.config.settings.execution import EXPORT_FORMATS, VOCABULARIES
+from emea.config.settings.setting import SHARE, SHARE_ABOVE_ZERO
 from emea.errors import writing
 from emea.record.run_record import check_finished
 
@@ -24,7 +25,8 @@ EXAMPLES = """examples:
   emea predict RUN --target-precision 0.95
   emea predict RUN --decoding hungarian --threshold 0.5 --out answers
 
-RUN is the folder of a finished run. The data must still be in the place where the run read it.
+RUN is the folder of a finished run. It contains your own graphs. Public data sets are read from the
+same place as before, or from the folder that the variable EMEA_DATA names.
 Options that you leave out keep the settings of the run. --threshold 0 accepts every match."""
 
 
@@ -49,8 +51,11 @@ def main(arguments: Sequence[str]) -> int:
         threshold=options.threshold,
         target_precision=options.target_precision,
         least_inclusion=options.least_inclusion,
+        vocabulary=options.vocabulary,
+        close_below=options.close_below,
     )
     folder = options.out or options.run / "predictions"
+    check_no_link(folder)
     with writing(folder):
         numbers, files = predict(run, folder, settings, options.decoding)
     protocol = run.metrics["protocol"]
@@ -77,6 +82,17 @@ def make_parser() -> argparse.ArgumentParser:
         type=number_in(SHARE_ABOVE_ZERO, float),
         metavar="P",
         help="minimum probability of an inclusion of relations or classes that is stated",
+    )
+    parser.add_argument(
+        "--vocabulary",
+        choices=VOCABULARIES,
+        help="predicates of matches in N-Triples and SSSOM: owl:sameAs or skos:exactMatch",
+    )
+    parser.add_argument(
+        "--close-below",
+        type=number_in(SHARE, float),
+        metavar="P",
+        help="state matches below this probability as skos:closeMatch",
     )
     parser.add_argument(
         "--decoding",

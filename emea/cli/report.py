@@ -1,18 +1,16 @@
 """``emea report`` writes tables of finished runs, and draws the calibration of a run."""
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from emea.cli.arguments import command_parser
-from emea.record.store_uri import DEFAULT_URI, STORE_VARIABLE
+from emea.config.paths import check_no_link
+from emea.errors import DataError
 
-DESCRIPTION = f"""Write tables of finished runs as Markdown and as an HTML page: all runs, and the
-best run of each setting.
+DESCRIPTION = """Write a table of finished runs as Markdown and as an HTML page.
 
-Without options, the runs of the MLflow store are reported: ${STORE_VARIABLE}, or else
-{DEFAULT_URI}."""
+Without options, the runs below outputs and multirun are reported."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -24,14 +22,17 @@ def main(arguments: Sequence[str]) -> int:
         print(*write_calibration(options.calibration, options.out), sep="\n")
         return 0
     # imported here, so that --help answers at once
+    from emea.record.earlier_runs import RUNS
     from emea.results.own_runs import PAGE, write_own_runs
-    from emea.results.recorded_run import load_run_folders, load_store
+    from emea.results.recorded_run import load_run_folders
 
-    if options.runs is not None:
-        runs = load_run_folders(options.runs)
-    else:
-        runs = load_store(options.store or os.environ.get(STORE_VARIABLE, DEFAULT_URI))
+    usual = [folder for folder in map(Path, RUNS) if any(folder.glob("**/metrics.json"))]
+    if not (options.runs or usual):
+        raise DataError(f"{' and '.join(RUNS)} contain no finished run. Name folders with --runs.")
+    runs = load_run_folders(options.runs or usual)
     out = options.out or Path("report")
+    check_no_link(out)
+    check_no_link(out / "runs")
     write_own_runs(runs, out)
     number = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     print(f"{number}: wrote {out / PAGE}")
@@ -48,7 +49,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="run folders, or folders of them",
     )
-    source.add_argument("--store", metavar="URI", help=f"an MLflow store, such as {DEFAULT_URI}")
     source.add_argument(
         "--calibration",
         type=Path,

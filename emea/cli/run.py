@@ -22,6 +22,7 @@ from emea.config.command_line import (
     check_flags,
     check_overrides,
     sweep_flag_first,
+    typed_trust,
     without_config_dirs,
 )
 from emea.config.composition import (
@@ -29,6 +30,7 @@ from emea.config.composition import (
     error_text,
     quote_numeric_choices,
     register_schema,
+    search_also,
     search_path,
 )
 from emea.config.paths import check_modules, check_writable
@@ -38,7 +40,6 @@ from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
-from emea.record.store_uri import clean_hydra_files
 from emea.run.sweep import forget_outcome, launch_of, write_outcome
 from emea.runtime.console import logged
 
@@ -77,12 +78,14 @@ def _start(typed: Sequence[str]) -> None:
     if resume is not None:
         resume_run(*resume)
         return
+    others, folders = without_config_dirs(sys.argv[1:])
+    search_also(folders, typed_trust(others))
     if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
         check_overrides(sys.argv[1:])
         for key, _, folder in (argument.lstrip("+").partition("=") for argument in sys.argv[1:]):
             if key in FOLDERS and "${" not in folder:
                 check_writable(Path(folder.strip("'\"")))
-        sys.argv[1:] = [*without_config_dirs(sys.argv[1:])[0], *search_path()]
+    sys.argv[1:] = [*others, *search_path()]
     _run_hydra()
 
 
@@ -111,7 +114,6 @@ def job(config: DictConfig) -> float:
     """Run one configuration and return its score on validation links, for sweepers that search."""
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
-    clean_hydra_files(config, hydra_config)
     for key, reason in unused_settings(config, hydra_config.overrides.task).items():
         logger.warning("%s has no effect: %s", key, reason)
     forget_outcome(folder)
@@ -149,8 +151,6 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
         logger.info("%s", recorded)
         write_outcome(folder, recorded=recorded.place)
         return recorded.objective
-    if result.folder != folder:  # it resumed an interrupted run
-        write_outcome(folder, recorded=str(result.folder))
     print_results(result)
     return sweep_objective(result.metrics)
 

@@ -11,8 +11,8 @@ from emea.cli.arguments import (
     command_parser,
     number_in,
 )
+from emea.config.paths import check_no_link
 from emea.errors import writing
-from emea.record.checked_files import write_atomic
 from emea.record.run_record import check_finished
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from emea.explain.explainer import Explainer
     from emea.suggest.suggestion import Suggestion
 
-DEFAULT_COUNT = 20
+DEFAULT_COUNT, PAGE_FILE = 20, "review.html"
 
 DESCRIPTION = """Rank the entities of a finished run whose label would help most: those that are
 uncertain and whose match would determine uncertain neighbours. Write them as a table and as a page
@@ -43,18 +43,25 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported after the command line and the folder were checked.
     from rich.console import Console
 
+    from emea.explain.alignment_page import View, alignment_page, write_page
     from emea.explain.explainer import Explainer
     from emea.run.finished_run import load_run
-    from emea.suggest.review import PAGE_FILE, review_page, write_suggestions
-    from emea.suggest.suggestion import suggest
+    from emea.suggest.suggestion import LEAST_UNCERTAINTY, reason, suggest, write_suggestions
 
     explainer = Explainer(load_run(options.run, options.trust))
     suggestions = suggest(explainer, options.count)
     folder = options.out or options.run / "suggestions"
+    check_no_link(folder)
     with writing(folder):
         files = write_suggestions(folder, explainer.run.pair, suggestions)
-        write_atomic(folder / PAGE_FILE, review_page(explainer, suggestions))
+    chosen = [(one.source, reason(one)) for one in suggestions]
+    view = View("What to label next", "To label", chosen)
+    page = alignment_page(explainer, options.run, view=view)
+    write_page(page, folder / PAGE_FILE, is_opened=False)
     Console(highlight=False).print(_table(explainer, suggestions))
+    if len(suggestions) < options.count:
+        certain = 1 - LEAST_UNCERTAINTY
+        print(f"All other entities have a link, or a match with a probability above {certain:g}.")
     print(*files, folder / PAGE_FILE, sep="\n")
     return 0
 

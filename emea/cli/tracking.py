@@ -10,8 +10,7 @@ from contextlib import contextmanager, nullcontext
 from filelock import FileLock
 
 from emea.cli.arguments import number_in
-from emea.config.settings.execution import MlflowSettings
-from emea.config.settings.setting import NOT_NEGATIVE, Range
+from emea.config.settings.setting import Range
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.store_uri import (
@@ -36,7 +35,7 @@ def sync(arguments: Sequence[str]) -> int:
     options = _sync_parser().parse_args(arguments)
     _log_to_stdout()
     folders = find_run_folders(options.folders)
-    store = MlflowStore(options.uri, options.artifact_root, options.max_artifact_mb)
+    store = MlflowStore(options.uri, options.artifact_root)
     database = sqlite_path(store.uri)
     # Two imports at once would both find a run missing and import it twice.
     lock = nullcontext() if database is None else FileLock(f"{database}.sync.lock")
@@ -96,13 +95,6 @@ def _sync_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
     _add_store(parser)
-    parser.add_argument(
-        "--max-artifact-mb",
-        type=number_in(NOT_NEGATIVE, float),
-        default=MlflowSettings.max_artifact_mb,
-        metavar="MB",
-        help="files larger than this are not copied (default: %(default)g)",
-    )
     parser.add_argument(
         "--unfinished",
         action="store_true",

@@ -18,14 +18,14 @@ from emea.cli.arguments import (
     number_in,
 )
 from emea.config.run_config import typed
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.data import OwnFilesSettings
-from emea.config.settings.setting import Range
 from emea.data.arrays import IntArray
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
-from emea.data.links import EntityFinder, LinkResolver
+from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
-from emea.data.sources.own_files import read_own_graph
+from emea.data.sources.own_files import read_own_graph, resolved_links
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import check_finished
@@ -53,7 +53,9 @@ entities and relations in both versions."""
 def main(arguments: Sequence[str]) -> int:
     """Update the run, print a summary and return the exit status."""
     options = _parser().parse_args(arguments)
-    folder = options.out or options.run.with_name(f"{options.run.resolve().name}-updated")
+    # the name of a run such as "." or "link/.." is that of the folder it leads to
+    run = options.run if options.run.name not in ("", "..") else options.run.resolve()
+    folder = options.out or run.with_name(f"{run.resolve().name}-updated")
     _check(options, folder)
     # torch is imported after the command line and the folder were checked.
     from emea.explain.entities import run_answers
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         run = load_run(options.run, options.trust)
         update = _read(options, run)
         began = time.perf_counter()
-        plan = plan_update(update, options.complete, options.hops)
+        plan = plan_update(update, options.complete)
         before = named_answers(run.pair, run_answers(run))
         after, recomputed = _updated(update, plan, before, folder, options.iterations)
     changes = changes_between(before, after, update.versions)
@@ -134,6 +136,11 @@ def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
     """Read the new files with the settings of the run."""
     from emea.update.updating import Update
 
+    if (options.source or options.target) and run.pair.source.vectors:
+        raise UserError(
+            f"{options.run} uses vectors of entities, which emea update cannot read again. Align "
+            "the new graphs with emea align."
+        )
     settings = typed(OwnFilesSettings, run.config.data)
     source, target = (
         old
@@ -144,8 +151,11 @@ def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
     links, rejected = (
         np.zeros((0, 2), dtype=np.int64)
         if path is None
-        else _links(path, source, target, settings, one_to_one)
-        for path, one_to_one in ((options.links, True), (options.rejected, False))
+        else _links(path, source, target, settings, cardinality)
+        for path, cardinality in (
+            (options.links, run.pair.cardinality),
+            (options.rejected, None),
+        )
     )
     return Update.of(run, source, target, links, rejected)
 
@@ -155,15 +165,16 @@ def _links(
     source: KnowledgeGraph,
     target: KnowledgeGraph,
     settings: OwnFilesSettings,
-    one_to_one: bool,
+    cardinality: Cardinality | None,
 ) -> IntArray:
     finders = (
         EntityFinder(source, "source", "its graph"),
         EntityFinder(target, "target", "its graph"),
     )
-    resolver = LinkResolver(*finders, Prefixes(settings.prefixes), settings.on_error)
+    register: LinkRegister[str] = LinkRegister(cardinality or Cardinality.MANY_TO_MANY)
+    resolver = LinkResolver(*finders, Prefixes(settings.prefixes), settings.on_error, register)
     listing = read_link_file(path, settings.links_format, settings.on_error)
-    return resolver.resolve(listing)[0] if one_to_one else resolver.pairs(listing)
+    return resolver.pairs(listing) if cardinality is None else resolved_links(resolver, listing)[0]
 
 
 def _text(summary: dict[str, Any], folder: Path) -> str:
@@ -217,14 +228,6 @@ def _parser() -> argparse.ArgumentParser:
         "--complete",
         action="store_true",
         help="recompute all entities, not only those that the changes affect",
-    )
-    parser.add_argument(
-        "--hops",
-        type=number_in(Range(0), int),
-        default=0,
-        metavar="N",
-        help="also recompute neighbours of changed entities up to this distance (default: "
-        "%(default)s)",
     )
     add_out_argument(parser, "RUN-updated")
     return parser

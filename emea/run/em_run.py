@@ -17,6 +17,7 @@ from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.fit.training_loop import TrainingLoop
 from emea.matching.candidates import mutual_best
 from emea.matching.pair_table import PairRanking
+from emea.record.checked_files import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.judgement import candidate_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
@@ -41,12 +42,10 @@ class EMRun:
         self.knows_pool = inputs.visible.label_targets is not None
         self.device = inputs.device
         self.start = start
-        self.writer = inputs.writer
         self.observer = EvaluationObserver(
             self.split,
             settings.nodes.protocol.name,
             inputs.log,
-            settings.own.observed_links,
             settings.em.iterations,
         )
         self.parts = build_parts(
@@ -58,7 +57,7 @@ class EMRun:
             None if start is None else start.local,
         )
 
-    def train(self, folder: Path, resume_from: Path | None) -> None:
+    def train(self, folder: Path, resume_from: Path | None, writer: BackgroundWriter) -> None:
         """Run the fits of all stages; EM steps and a checkpoint follow each iteration."""
         if self.start is None and self.settings.nodes.data.get("updated_from"):
             self._refuse_without_start(resume_from)
@@ -73,7 +72,7 @@ class EMRun:
             self.observer,
             self.device,
             folder / CHECKPOINT_FILE,
-            self.writer,
+            writer,
             self.settings.own.initial_from,
         )
         loop.run(plan, resume_from)
@@ -93,12 +92,13 @@ class EMRun:
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last beliefs, measured on all test links."""
         observer, certain = self.observer, self.parts.em.certain
-        observer.finish()
         report = observer.last
         assert report is not None and observer.initial_ranks and observer.final_ranks
         judged = self.split.with_labels(certain)
         candidates = report.answer.targets.cpu().numpy()
-        few = candidate_warning(candidates, self.split.supervision.validation)
+        # without EM, candidates only give probabilities
+        validation = self.split.supervision.validation[: None if report.joint else 0]
+        few = candidate_warning(candidates, validation)
         return Outcome(
             neural=report.beliefs,
             joint=report.joint.beliefs if report.joint else None,
@@ -109,6 +109,8 @@ class EMRun:
             scores=self._scores(pair, judged, report, observer.final_ranks),
             losses=self.parts.module.losses,
             warnings=[] if few is None else [few],
+            embeddings=(report.similarity.source, report.similarity.target),
+            votes=report.joint.votes if report.joint else None,
         )
 
     def _scores(
@@ -126,6 +128,8 @@ class EMRun:
         assert observer.initial_mapping is not None
         mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
         extra: Numbers = {}
+        if "counterparts" in observer.history[-1]:
+            extra["counterparts"] = observer.history[-1]["counterparts"]
         if self.parts.local is not None:
             extra["recomputed"] = self.parts.local.local.numbers()
         if self.knows_pool and report.answer_ranking is not None:

@@ -1,10 +1,9 @@
 """A finished run in memory, and functions that read it from a folder and write it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from emea.data.split import Split
 from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
 from emea.record.belief_file import check_parts, read_beliefs
-from emea.record.checked_files import write_atomic
+from emea.record.checked_files import read_file, write_atomic
 from emea.record.pair_file import pair_of_run, write_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
@@ -33,10 +32,10 @@ from emea.record.run_record import (
     LOCK_FILE,
     RUN_FILE,
     RunHeader,
-    RunRecord,
     check_finished,
     is_run_folder,
     read_header,
+    start_record,
 )
 from emea.run.outcome import Numbers
 from emea.run.parts import draw_split
@@ -65,6 +64,7 @@ class FinishedRun:
         joint: Candidates and probabilities of the joint distribution, or a baseline's matching;
             ``None`` if the run had no EM.
         labels: ``[num_labels, 2]`` links with probability 1.
+        votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
         decision: The answer, if the run belongs to this process; ``None`` if it is in the folder.
     """
 
@@ -78,6 +78,7 @@ class FinishedRun:
     joint: Beliefs | None
     labels: Tensor
     decision: Decision | None = None
+    votes: Tensor | None = None
 
     @property
     def beliefs(self) -> Beliefs:
@@ -120,26 +121,18 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     stored = read_beliefs(folder / BELIEFS_FILE, pair)
     if stored.neural is None and "em" in config.method.uses:
         raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks the neural model's beliefs")
-    labels = stored.labels
-    check_parts(folder, split, None if labels is None else labels.numpy())
-    if labels is None:  # correct for all runs except protocol=released with AvoidConf
-        labels = torch.from_numpy(split.supervision.train.copy())
-    return FinishedRun(
-        folder, header, config, metrics, pair, split, stored.neural, stored.joint, labels
-    )
+    check_parts(folder, split, stored.labels.numpy())
+    found = stored.neural, stored.joint, stored.labels, None, stored.votes
+    return FinishedRun(folder, header, config, metrics, pair, split, *found)
 
 
-WriteFiles = Callable[[Path], None]
-"""Writes the files of a finished run, except for its graphs, into a folder with its header."""
-
-
-def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
-    """Write a run into another folder, together with its graphs; the weights are not copied.
+def write_run(folder: Path, run: FinishedRun, records: Mapping[str, bytes]) -> None:
+    """Write a run into another folder, together with its graphs.
 
     Args:
         folder: A new or empty folder, or the folder of a run, which is replaced.
         run: The run.
-        write_files: Writes its other files.
+        records: Its other files by name, in the order in which they are written.
 
     Raises:
         DataError: If the folder has other content, or cannot be written to.
@@ -152,23 +145,18 @@ def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
                 raise DataError(f"{folder} contains other files than a run. Choose another folder.")
             if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
                 make_room(folder)
-            RunRecord(folder).start(run.header)  # unfinished until everything is written
+            start_record(folder, run.header)  # unfinished until everything is written
             write_pair(folder / PAIR_FILE, run.pair)
-            write_files(folder)
+            for name, content in records.items():
+                write_atomic(folder / name, content)
     except OSError as error:
         raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
 def read_records(folder: Path) -> dict[str, bytes]:
-    """Return the files of a finished run, except for its graphs."""
+    """Return the files of a finished run, except for its graphs and weights."""
     paths = [folder / name for name in RECORDS]
-    return {path.name: path.read_bytes() for path in paths if path.exists()}
-
-
-def write_records(records: Mapping[str, bytes], folder: Path) -> None:
-    """Write the files that ``read_records`` read."""
-    for name, content in records.items():
-        write_atomic(folder / name, content)
+    return {path.name: read_file(path) for path in paths if path.exists()}
 
 
 def _check_groups(folder: Path, config: DictConfig) -> None:

@@ -11,15 +11,15 @@ from typing import NamedTuple
 import torch
 from omegaconf import DictConfig
 
-from emea.answer.decision import Answering, check_founded, decide
-from emea.config.checks import check_config
+from emea.answer.decision import Answering, Decision, check_founded, decide
+from emea.config.checks import check_cardinality, check_config
 from emea.config.instantiate import factory
 from emea.config.run_config import RunConfig
-from emea.config.settings.execution import TrainerSettings
+from emea.config.settings.execution import VECTORS, TrainerSettings
 from emea.data.graph_pair import GraphPair
-from emea.data.protocol import Visible
 from emea.data.split import Split
-from emea.fit.fitting import quieten_lightning
+from emea.evaluation.calibration import JudgedAnswer
+from emea.fit.lightning_trainer import quieten_lightning
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import BackgroundWriter
 from emea.record.earlier_runs import refuse_recorded
@@ -35,7 +35,7 @@ from emea.run.observer import flattened
 from emea.run.outcome import Numbers, Outcome, RunInputs
 from emea.run.parts import build_answering, draw_split, with_literals
 from emea.run.reasoning_run import ReasoningRun
-from emea.run.result import RunResult, run_metrics, write_ranks_and_beliefs
+from emea.run.result import RunResult, run_metrics, write_embeddings, write_ranks_and_beliefs
 from emea.run.resuming import recorded
 from emea.run.schema_mapping import schema_mapping
 from emea.run.warm_start import WarmStart
@@ -53,9 +53,12 @@ logger = logging.getLogger(__name__)
 
 CURVES = (
     *("initial", "final", "final_reverse", "mapping", "answer", "calibration"),
-    *("compatibility", "export", "seconds", "peak_memory_mb"),
+    *("compatibility", "export", "sources", "counterparts", "seconds", "peak_memory_mb"),
 )
 """Sections of the metrics that trackers get."""
+
+THRESHOLD_STEP = 5
+"""Distance of the thresholds of the curves of precision and recall, in percent."""
 
 
 class Times(NamedTuple):
@@ -71,23 +74,15 @@ class Job:
     """Holds what is known about a run before it starts.
 
     Args:
-        settings: The settings.
+        inputs: What the method may use.
         pair: The graphs and all their links.
-        graphs: The graphs without links, with matched literals if the run uses them.
-        split: The split of the links.
-        visible: The links that the run may use.
-        device: The device to compute on.
         tracker: Records the metrics.
         answering: Selects the matches from the beliefs.
         warnings: Warnings about the data.
     """
 
-    settings: RunConfig
+    inputs: RunInputs
     pair: GraphPair
-    graphs: GraphPair
-    split: Split
-    visible: Visible
-    device: torch.device
     tracker: Tracker
     answering: Answering
     warnings: list[str]
@@ -119,22 +114,27 @@ def run_job(
     started = time.perf_counter() - launch.read_s
     job = prepare(config, folder, pair, resumes)
     shown = without_secrets(config)
-    header = make_header(shown, job.pair, job.visible.uses_test_links, launch)
-    folder = _folder_of(job, folder, header, launch)
+    header = make_header(shown, job.pair, job.inputs.visible.uses_test_links, launch)
+    if job.inputs.settings.own.skip_recorded:
+        # the other jobs of a sweep are in sibling folders
+        refuse_recorded(header, [folder if launch.sweep is None else folder.parent])
+    logger.info("Writing results to %s", folder)
     with (
-        _thread_limit(job.pair, job.device),
+        _thread_limit(job.pair, job.inputs.device),
         recorded(shown, job.pair, folder, header, job.tracker, resumes) as start,
         BackgroundWriter() as writer,
     ):
-        run = make_run(job, writer, start_from)
+        run = make_run(job.inputs, start_from)
         built = time.perf_counter()
-        run.train(folder, start.checkpoint)
+        run.train(folder, start.checkpoint, writer)
         trained = time.perf_counter()
         found = run.outcome(job.pair)
         # waits for the last checkpoint: without it, the run writes no results
-        writer.write(partial(write_ranks_and_beliefs, folder, job.split, found))
+        writer.write(partial(write_ranks_and_beliefs, folder, job.inputs.split, found))
         times = Times(started, built, trained)
         result = _answered(job, found, folder, shown, start.header, times)
+        if VECTORS in result.export.formats:
+            write_embeddings(folder, result.pair, found)
         result.write_answer(folder, writer)
     return result
 
@@ -145,26 +145,24 @@ def prepare(config: DictConfig, folder: Path, pair: GraphPair | None, resumes: b
     settings = RunConfig.of(config)
     device = _prepare_process(settings.trainer)
     if pair is None:
-        pair = pair_of_run(folder, config) if resumes else load_pair(config)
+        pair = pair_of_run(folder, config, resumes) if resumes else load_pair(config)
     split = draw_split(config, pair)
     check_founded(settings.own.export, split)
+    check_cardinality(config, pair.cardinality)
     visible = replace(factory(config.protocol)()(split), rejected=pair.rejected)
     # the run gets graphs without links, and only the visible links
-    graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
+    graphs = replace(pair, links=pair.links[:0], official=None, reading=None, unmatched=None)
     graphs = with_literals(config, graphs)
     warnings = log_data(config, pair, split)
     check_memory(settings, graphs, device, len(split.supervision.train))
     tracker: Tracker = factory(config.tracking)()
-    answering = build_answering(config)
-    return Job(settings, pair, graphs, split, visible, device, tracker, answering, warnings)
+    inputs = RunInputs(settings, graphs, visible, split, tracker.log, device)
+    return Job(inputs, pair, tracker, build_answering(config), warnings)
 
 
-def make_run(job: Job, writer: BackgroundWriter, start: WarmStart | None) -> EMRun | ReasoningRun:
+def make_run(inputs: RunInputs, start: WarmStart | None) -> EMRun | ReasoningRun:
     """Return the run of the configured method: a baseline's, or that of EM with an encoder."""
-    inputs = RunInputs(
-        job.settings, job.graphs, job.visible, job.split, job.tracker.log, job.device, writer
-    )
-    is_baseline = job.settings.nodes.method.reasoner is not None
+    is_baseline = inputs.settings.nodes.method.reasoner is not None
     return ReasoningRun(inputs) if is_baseline else EMRun(inputs, start)
 
 
@@ -175,18 +173,8 @@ def _prepare_process(settings: TrainerSettings) -> torch.device:
     device = choose_device(settings.accelerator)
     forget_peak_memory(device)
     limit_blocks(settings.block_memory)
-    use_kernels(settings.kernels, settings.half_precision, device)
+    use_kernels(settings.kernels, device)
     return device
-
-
-def _folder_of(job: Job, folder: Path, header: RunHeader, launch: Launch) -> Path:
-    """Return the folder, or that of an interrupted run to resume if ``skip_recorded`` is set."""
-    if job.settings.own.skip_recorded:
-        # the other jobs of a sweep are in sibling folders
-        nearby = [folder if launch.sweep is None else folder.parent]
-        folder = refuse_recorded(header, job.tracker, nearby) or folder
-    logger.info("Writing results to %s", folder)
-    return folder
 
 
 def _thread_limit(pair: GraphPair, device: torch.device) -> AbstractContextManager[None]:
@@ -199,32 +187,43 @@ def _answered(
     job: Job, found: Outcome, folder: Path, shown: DictConfig, header: RunHeader, times: Times
 ) -> RunResult:
     """Decode the answer, measure and judge it, and log all numbers."""
-    config, export = job.settings.nodes, job.settings.own.export
-    validation = job.split.supervision.validation
-    decision = decide(job.answering, found.beliefs, found.labels, export, validation)
-    schema = schema_mapping(job.graphs, decision, export.least_inclusion)
+    inputs, split = job.inputs, job.inputs.split
+    config, export = inputs.settings.nodes, inputs.settings.own.export
+    validation = split.supervision.validation
+    decision = decide(
+        job.answering,
+        found.beliefs,
+        found.labels,
+        export,
+        validation,
+        found.votes,
+        inputs.graphs.cardinality,
+    )
+    schema = schema_mapping(inputs.graphs, decision, export.least_inclusion)
     measured = {
         "seconds": _seconds(times, found.scores["history"]),
-        "peak_memory_mb": peak_memory_mb(job.device),
+        "peak_memory_mb": peak_memory_mb(inputs.device),
         "warnings": [*job.warnings, *judge(found, job.pair)],
     }
-    metrics = run_metrics(config, job.graphs, job.split, found, decision, export, measured)
+    metrics = run_metrics(config, inputs.graphs, split, found, decision, export, measured)
     _log_curves(found, metrics, job.tracker)
+    _log_thresholds(decision, split, job.tracker)
     return RunResult(
         folder,
         header,
         shown,
         finite(metrics),
         job.pair,
-        job.split,
+        split,
         _on_cpu(found.neural),
         _on_cpu(found.joint),
         found.labels.cpu(),
         decision=decision,
-        outcome=found,
+        votes=None if found.votes is None else found.votes.cpu(),
         schema=schema,
         export=export,
         ui_hint=job.tracker.ui_hint,
+        literals=inputs.graphs.literals,
     )
 
 
@@ -245,8 +244,20 @@ def _seconds(times: Times, history: list[Numbers]) -> dict[str, float]:
     return {"load": load, "train": train, "evaluate": evaluate, "total": total}
 
 
+def _log_thresholds(decision: Decision, split: Split, tracker: Tracker) -> None:
+    """Log precision and recall by threshold, in percent as the step of the curves."""
+    is_tested = len(split.test) > 0
+    links = split.test if is_tested else split.supervision.validation
+    judged = JudgedAnswer(decision.answer, links, split.num_missed if is_tested else 0)
+    for percent in range(0, 100, THRESHOLD_STEP):
+        found = judged.at(percent / 100)
+        if found.num_accepted:
+            values = {"precision": found.precision, "recall": found.recall}
+            tracker.log({f"threshold/{name}": value for name, value in values.items()}, percent)
+
+
 def _log_curves(found: Outcome, metrics: Numbers, tracker: Tracker) -> None:
     for loss in found.losses:
         tracker.log({loss.metric: loss.value}, loss.step)
-    scalars = flattened({key: metrics[key] for key in CURVES})
+    scalars = flattened({key: metrics[key] for key in CURVES if key in metrics})
     tracker.log({f"run/{key}": value for key, value in scalars.items()}, 0)

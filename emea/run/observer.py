@@ -16,9 +16,8 @@ from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.reports import IterationReport
-from emea.evaluation.compatibility import compatibility_metrics, conflict_share
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
-from emea.evaluation.metrics import mapping_metrics
+from emea.evaluation.metrics import compatibility_metrics, conflict_share, mapping_metrics
 from emea.evaluation.ranks import Missed, Ranks, both_pools, link_ranks, ranked_links
 from emea.matching.beliefs import Beliefs
 from emea.rules.paris import PARIS, mapping_compatibility
@@ -86,12 +85,10 @@ class EvaluationObserver:
             counted as right or wrong.
         protocol: Name of the protocol, which every log line contains.
         log: A function that records the metrics of a step.
-        num_observed: Number of test links, a fixed sample, that are ranked between the first and
-            the last iteration; ``None`` means all.
         num_iterations: Number of EM iterations planned after the first training.
 
     Attributes:
-        ranked: The test links that the first and the last iteration rank, a sample of very many.
+        ranked: The test links that are ranked, a sample of very many.
         history: One entry per iteration, as in ``metrics.json``.
         last: The last iteration's report.
         initial_ranks: Neural ranks of the test links.
@@ -106,7 +103,6 @@ class EvaluationObserver:
         split: Split,
         protocol: str,
         log: Log,
-        num_observed: int | None,
         num_iterations: int,
     ) -> None:
         self.test = test = split.test
@@ -116,7 +112,6 @@ class EvaluationObserver:
         self.log = log
         self.num_iterations = num_iterations
         self.ranked = announced_sample(test)
-        self._sample = ranked_links(self.ranked, num_observed)
         self._pool_sizes = [max(1, len(np.unique(test[:, side]))) for side in (0, 1)]
         self.history: list[Numbers] = []
         self.last: IterationReport | None = None
@@ -130,8 +125,7 @@ class EvaluationObserver:
         """Measure one iteration and keep its numbers."""
         start = time.perf_counter()
         self.last = report
-        is_end = report.iteration in (0, self.num_iterations)
-        measured = self._measured(report, self.ranked if is_end else self._sample)
+        measured = self._measured(report)
         self.initial_ranks = self.initial_ranks or self.neural_ranks
         if self.initial_mapping is None:
             self.initial_mapping = hard_mapping(report.beliefs)
@@ -187,12 +181,6 @@ class EvaluationObserver:
         self.log(flattened(entry), entry["iteration"])
         logger.info(self._line(entry))
 
-    def finish(self) -> None:
-        """Rank all test links by the last iteration, if it ranked a sample only."""
-        assert self.last is not None
-        if self.history[-1]["num_observed"] < len(self.ranked):
-            self.history[-1] |= self._measured(self.last, self.ranked)
-
     def missed(self, report: IterationReport, reverse: bool = False) -> Missed:
         """Return the test links that no method can find, with their worst ranks.
 
@@ -205,9 +193,9 @@ class EvaluationObserver:
         share = self.num_missed / max(1, self.num_missed + len(self.test))
         return Missed(share, self._pool_sizes[side], max(1, num_all))
 
-    def _measured(self, report: IterationReport, links: IntArray) -> Numbers:
+    def _measured(self, report: IterationReport) -> Numbers:
         """Rank test links by the encoder and by the joint step, and return what was measured."""
-        pool, joint = self.test[:, 1], report.joint
+        links, pool, joint = self.ranked, self.test[:, 1], report.joint
         ranks = link_ranks(report.similarity, links, pool)
         self.neural_ranks = self.final_ranks = ranks
         neural = both_pools(ranks, self.missed(report))
@@ -220,6 +208,9 @@ class EvaluationObserver:
             ranks = fused_ranks(ranks, report.similarity, joint.ranking, links, pool)
         if joint.is_answer:
             self.final_ranks = ranks
+        if joint.shares is not None:
+            sides = zip(("source", "target"), joint.shares, strict=False)
+            entry["counterparts"] = {side: share._asdict() for side, share in sides}
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
         return entry | {
             "joint": both_pools(ranks, self.missed(report)),

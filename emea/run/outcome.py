@@ -14,7 +14,6 @@ from emea.data.split import Split
 from emea.evaluation.ranks import Ranks
 from emea.fit.alignment_module import Loss
 from emea.matching.beliefs import Beliefs
-from emea.record.checked_files import BackgroundWriter
 
 Numbers = dict[str, Any]
 """Numbers of ``metrics.json``, of one of its sections, or of one iteration, by name."""
@@ -34,7 +33,6 @@ class RunInputs:
         split: The split of the links; its test and validation links are used for evaluation only.
         log: A function that records the metrics of a step.
         device: The device to compute on.
-        writer: Writes checkpoints while the run continues. The caller waits for the last one.
     """
 
     settings: RunConfig
@@ -43,7 +41,6 @@ class RunInputs:
     split: Split
     log: Log
     device: torch.device
-    writer: BackgroundWriter
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +60,8 @@ class Outcome:
         scores: The sections of ``metrics.json`` that the run measured.
         losses: The loss curves of the training.
         warnings: Warnings about the result.
+        embeddings: The vectors of all source and target entities; ``None`` if there is no encoder.
+        votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
     """
 
     neural: Beliefs | None
@@ -74,3 +73,5 @@ class Outcome:
     scores: Numbers
     losses: list[Loss]
     warnings: list[str] = field(default_factory=list)
+    embeddings: tuple[Tensor, Tensor] | None = None
+    votes: Tensor | None = None

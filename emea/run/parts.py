@@ -14,12 +14,12 @@ from pytorch_lightning.loggers import Logger
 from torch import Tensor, nn
 
 from emea.answer.decision import Answering
-from emea.answer.decoding import BestAnswer
+from emea.answer.decoding import BestAnswer, ManyAnswer
 from emea.config.checks import check_config
 from emea.config.composition import error_text
 from emea.config.instantiate import factory
 from emea.config.run_config import ModelConfig, RunConfig, typed
-from emea.config.settings.conditions import two_way_is_off
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.em import DualEMSettings
 from emea.config.settings.execution import ExportSettings, lightning_options
 from emea.config.settings.model import StoppingSettings
@@ -28,11 +28,12 @@ from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.em.em_callback import EMCallback, Observer
-from emea.em.joint import JointStep, LocalStep, NoStep, RejectedPairs
+from emea.em.joint import JointStep, LocalStep, NoStep, PairsOfKinds, RejectedPairs
 from emea.em.local import LocalUpdate
 from emea.em.members import IndependentMembers, WeightedMembers
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
+from emea.em.witnesses import Witnesses
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
 from emea.errors import ConfigError, DataError
@@ -42,8 +43,7 @@ from emea.fit.lightning_trainer import LightningSettings
 from emea.fit.step_block import LabelDataModule
 from emea.fit.training_parts import TrainingParts
 from emea.matching.similarity import Decoder
-from emea.rules.literals import Literals
-from emea.rules.rule import Composed, Rule
+from emea.rules.rule import Rule
 
 MakeModel = Callable[[], tuple[nn.Module, Objective]]
 
@@ -66,13 +66,16 @@ def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     split = factory(config.split)(pair)
     if not isinstance(split, Split):
         raise ConfigError(f"{config.split._target_} returns no split. Choose another split.")
-    return split
+    return split if pair.unmatched is None else replace(split, unmatched=pair.unmatched)
 
 
 def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
-    """Return the pair with its matched literals if the config uses them; links are not used."""
+    """Return the pair with its matched literals if the config uses them; links are not used.
+
+    A pair that has them already is returned unchanged.
+    """
     settings = config.get("literals")  # older configs do not have the group
-    if settings is None or "_target_" not in settings:
+    if settings is None or "_target_" not in settings or pair.literals is not None:
         return pair
     literals = factory(settings)()(pair)
     if not isinstance(literals, LiteralMatches):
@@ -102,6 +105,9 @@ def check_export(config: DictConfig, settings: ExportSettings) -> None:
 
 def build_answering(config: DictConfig) -> Answering:
     """Return the decoder of a config; baselines without decoding keep their best candidates."""
+    cardinality = Cardinality(config.get("cardinality", Cardinality.ONE_TO_ONE))
+    if cardinality != Cardinality.ONE_TO_ONE:
+        return ManyAnswer(cardinality)
     if "decoding" not in config.method.uses:
         return BestAnswer()
     answering: Answering = factory(config.decoding)()
@@ -160,7 +166,10 @@ def build_parts(
     rule = _build_rule(nodes, visible, pair, device) if uses_rule else None
     step: JointStep = NoStep() if rule is None else _build_step(settings, rule)
     local_step = None if local is None else LocalStep(step, local)
-    step = _wrapped(settings, local_step or step, visible, decoder)
+    step = local_step or step
+    if (kinds := pair.matched_kinds) is not None:
+        step = PairsOfKinds(step, kinds)
+    step = _wrapped(settings, step, visible, decoder)
     labels, label_weights = initial_labels(visible, pair)
     data = LabelDataModule(
         labels,
@@ -205,17 +214,14 @@ def _build_module(
 def _build_rule(
     config: DictConfig, visible: Visible, pair: GraphPair, device: torch.device
 ) -> Rule:
-    """Return the rule of the config; the paper's step gets literals as a separate rule."""
-    make_rule = factory(config.rule)
-    if pair.literals is None or "two_way" in config.em:
-        rule: Rule = make_rule(pair=pair, device=device)
-        return rule
-    if not len(visible.weight_links):
+    """Return the rule of the config."""
+    if pair.literals is not None and "two_way" not in config.em and not len(visible.weight_links):
         raise DataError(
             f"em={config.em.name} fits the weights of its rules on links, but there are none. "
             "Without links, use method=paris or em=dual."
         )
-    return Composed({config.rule.name: make_rule, "literals": Literals}, pair, device)
+    rule: Rule = factory(config.rule)(pair=pair, device=device)
+    return rule
 
 
 def _build_model(model: ModelConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
@@ -265,25 +271,30 @@ def _build_em(
 
 
 def _wrapped(settings: RunConfig, step: JointStep, visible: Visible, decoder: Decoder) -> JointStep:
-    """Return the step with the rejected pairs and the ensemble of the run."""
+    """Return the step with the rejected pairs, the ensemble and the witnesses of the run."""
+    is_local = isinstance(step, LocalStep)
     if visible.rejected is not None:
         step = RejectedPairs(step, visible.rejected)
-    num_shared = settings.num_shared_fits
+    num_shared, last_own = settings.num_shared_fits, None
     if num_shared is not None:
         first_shared = max(settings.em.iterations + 1 - num_shared, 1) if num_shared else None
-        return IndependentMembers(step, decoder, first_shared)
-    return WeightedMembers(step) if len(settings.models) > 1 else step
+        last_own = None if first_shared is None else first_shared - 1
+        step = IndependentMembers(step, decoder, first_shared)
+    elif len(settings.models) > 1:
+        step = WeightedMembers(step)
+    # a local update keeps the probabilities of most entities
+    return step if is_local or not settings.em.iterations else Witnesses(step, last_own)
 
 
 def _build_step(settings: RunConfig, rule: Rule) -> JointStep:
-    """Return the step of ``em.two_way``, or the paper's step if there is none or it is off."""
+    """Return the step of ``em.two_way``, or the paper's step if there is none."""
     em, nodes = settings.em, settings.nodes
-    if not two_way_is_off(nodes):
+    if nodes.em.get("two_way") is not None:
         two_way = factory(nodes.em.two_way)(rule=rule, num_candidates=em.num_candidates)
         if not isinstance(two_way, JointStep):
             raise ConfigError(f"em.two_way must be a JointStep, got {nodes.em.two_way._target_}.")
         return two_way
-    return PaperStep(rule, em, settings.own.seed)
+    return PaperStep(rule, em)
 
 
 def build_lightning(trainer: DictConfig) -> LightningSettings:

@@ -1,13 +1,20 @@
 """Writes the answer of a finished run with other settings, without training."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from omegaconf import DictConfig
 
-from emea.answer.decision import ExportNumbers, check_founded, decide, decision_numbers
+from emea.answer.decision import (
+    Decision,
+    ExportNumbers,
+    check_founded,
+    decide,
+    decision_numbers,
+)
 from emea.answer.exporting import ALIGNMENT_FILES, origin_of, write_alignment
-from emea.answer.schema import SCHEMA_FILES, write_schema
+from emea.answer.schema import SCHEMA_FILES, Schema, write_schema
 from emea.config.composition import composed, option_names
 from emea.config.settings.execution import ExportSettings
 from emea.errors import ConfigError
@@ -40,13 +47,13 @@ def predict(
     Raises:
         ConfigError: If the settings cannot be applied to the run.
     """
-    config = run.config if decoding is None else with_decoding(run.config, decoding)
-    check_founded(settings, run.split)
-    validation = run.split.supervision.validation
-    decision = decide(build_answering(config), run.beliefs, run.labels, settings, validation)
-    decoder = decoder_name(config)
-    files = write_alignment(folder, run.pair, run.header, decoder, decision, settings)
-    schema = schema_mapping(with_literals(run.config, run.pair), decision, settings.least_inclusion)
+    if decoding is not None:
+        run = replace(run, config=with_decoding(run.config, decoding))
+    decision = run_decision(run, settings)
+    decoder = decoder_name(run.config)
+    pair = with_literals(run.config, run.pair)
+    files = write_alignment(folder, pair, run.header, decoder, decision, settings)
+    schema = schema_mapping(pair, decision, settings.least_inclusion)
     origin = origin_of(run.header, decoder, decision.threshold)
     files += write_schema(folder, schema, origin, settings.formats)
     _warn_of_others(folder, files)
@@ -61,6 +68,33 @@ def predict(
     }
     write_json(folder / NUMBERS_FILE, finite(recorded))
     return numbers, [*files, folder / NUMBERS_FILE]
+
+
+def run_decision(run: FinishedRun, settings: ExportSettings) -> Decision:
+    """Select the matches of a finished run.
+
+    Raises:
+        ConfigError: If the settings need validation links, and the run has none.
+    """
+    check_founded(settings, run.split)
+    validation = run.split.supervision.validation
+    return decide(
+        build_answering(run.config),
+        run.beliefs,
+        run.labels,
+        settings,
+        validation,
+        run.votes,
+        run.pair.cardinality,
+    )
+
+
+def run_schema(
+    run: FinishedRun, settings: ExportSettings, decision: Decision | None = None
+) -> Schema:
+    """Return the mapping of relations and classes that the matches of a finished run imply."""
+    found = decision or run_decision(run, settings)
+    return schema_mapping(with_literals(run.config, run.pair), found, settings.least_inclusion)
 
 
 def _warn_of_others(folder: Path, written: list[Path]) -> None:

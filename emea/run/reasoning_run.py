@@ -10,10 +10,11 @@ from torch import Tensor
 
 from emea.baselines.reasoner import Reasoner, ReasoningReport
 from emea.config.instantiate import factory
+from emea.config.settings.cardinality import Cardinality
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.reports import IterationReport
-from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
+from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics, unknown_pairs
 from emea.evaluation.ranks import (
     Missed,
     Ranks,
@@ -23,11 +24,17 @@ from emea.evaluation.ranks import (
     matched_ranks,
 )
 from emea.fit.checkpoint import save_matching
-from emea.fit.fitting import fit
 from emea.matching.beliefs import Matching
+from emea.matching.many_matching import ManyMatching
 from emea.matching.similarity import Similarity
+from emea.record.checked_files import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE
-from emea.run.observer import announced_sample, compatibility_section, flattened
+from emea.run.observer import (
+    announced_sample,
+    compatibility_section,
+    flattened,
+    hard_mapping,
+)
 from emea.run.outcome import Log, Numbers, Outcome, RunInputs
 from emea.run.parts import Parts, build_parts
 from emea.runtime.progress import StepProgress
@@ -41,6 +48,7 @@ class ReasoningObserver:
     Args:
         split: The split of the links. Test links are used for evaluation; entities of training and
             validation links are not evaluated.
+        cardinality: How many counterparts an entity may have.
         log: A function that records the metrics of a step.
 
     Attributes:
@@ -51,12 +59,12 @@ class ReasoningObserver:
         embedding_seconds: Duration of training since the last iteration; the embedder adds to it.
     """
 
-    def __init__(self, split: Split, log: Log) -> None:
+    def __init__(self, split: Split, cardinality: Cardinality, log: Log) -> None:
         self.split = split
         self.ranked = announced_sample(split.test)
         self.log = log
-        known = np.concatenate([split.supervision.train, split.supervision.validation])
-        self._known = known[:, 0]
+        self._known = np.concatenate([split.supervision.train, split.supervision.validation])
+        self._cardinality = cardinality
         self._measured: Similarity | None = None
         self._embedding: Numbers | None = None
         self._start = time.perf_counter()
@@ -69,8 +77,8 @@ class ReasoningObserver:
     def __call__(self, report: ReasoningReport) -> None:
         """Measure, keep and log one iteration."""
         start = time.perf_counter()
-        targets = report.matching.targets.cpu().numpy()
-        self.final_ranks = matched_ranks(targets, self.ranked)
+        pairs = report.matching.pairs().cpu().numpy()
+        self.final_ranks = matched_ranks(pairs, self.ranked)
         self.initial_ranks = self.initial_ranks or self.final_ranks
         reasoning = start - self._start - self.embedding_seconds
         entry: Numbers = {
@@ -78,10 +86,8 @@ class ReasoningObserver:
             "neural": self._of_embedding(report.similarity),
             "joint": matched_metrics(self.final_ranks, self.split.missed_share),
             "mapping": self.mapping(report.matching),
-            "validation": matched_metrics(
-                matched_ranks(targets, self.split.supervision.validation)
-            ),
-            "num_pairs": len(report.matching.sources),
+            "validation": matched_metrics(matched_ranks(pairs, self.split.supervision.validation)),
+            "num_pairs": len(pairs),
             "num_changes": report.num_changes,
             "seconds": {"neural": self.embedding_seconds, "search": 0.0, "joint": reasoning},
         }
@@ -100,10 +106,10 @@ class ReasoningObserver:
         }
         return {name: ranks for name, ranks in found.items() if ranks is not None}
 
-    def mapping(self, matching: Matching) -> dict[str, float]:
-        """Return precision, recall and F1 over source entities without a label."""
+    def mapping(self, matching: Matching | ManyMatching) -> dict[str, float]:
+        """Return precision, recall and F1 over pairs that known links do not decide."""
         pairs = matching.pairs().cpu().numpy()
-        unknown = pairs[~np.isin(pairs[:, 0], self._known)]
+        unknown = unknown_pairs(pairs, self._known, self._cardinality)
         return mapping_metrics(unknown, self.split.test, self.split.num_missed)
 
     def _of_embedding(self, similarity: Similarity | None) -> Numbers | None:
@@ -160,7 +166,7 @@ class Embedder:
         num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
         with StepProgress(num_steps) as progress:
             progress.say("training the embedding")
-            fit(parts, num_epochs, device, [progress])
+            parts.fit(num_epochs, device, [progress])
         parts.module.release_graphs()  # reasoning follows, and perhaps no other fit
         similarity = parts.em.decoder(*parts.module.to(device).embeddings())
         self.observer.embedding_seconds += time.perf_counter() - start
@@ -193,13 +199,13 @@ class ReasoningRun:
         self.split = inputs.split
         self.device = device = inputs.device
         self.seeds = torch.from_numpy(inputs.visible.train.copy()).to(device)
-        self.observer = ReasoningObserver(inputs.split, inputs.log)
+        self.observer = ReasoningObserver(inputs.split, inputs.graphs.cardinality, inputs.log)
         make_reasoner = factory(inputs.settings.nodes.method.reasoner)
         self.reasoner: Reasoner = make_reasoner(pair=inputs.graphs, device=device)
         self.embedder = Embedder(inputs, self.observer)
-        self.matching: Matching | None = None
+        self.matching: Matching | ManyMatching | None = None
 
-    def train(self, folder: Path, resume_from: Path | None) -> None:
+    def train(self, folder: Path, resume_from: Path | None, writer: BackgroundWriter) -> None:
         """Reason from the seeds; there are no checkpoints to resume from before the end."""
         self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
         parts = self.embedder.parts
@@ -221,7 +227,7 @@ class ReasoningRun:
             losses=self.embedder.parts.module.losses if self.embedder.parts else [],
         )
 
-    def _scores(self, pair: GraphPair, matching: Matching, ranks: Ranks) -> Numbers:
+    def _scores(self, pair: GraphPair, matching: Matching | ManyMatching, ranks: Ranks) -> Numbers:
         """Return the sections of ``metrics.json`` that the run measures.
 
         The result is the matching, even if the method used an embedding, because the paper reports
@@ -230,12 +236,12 @@ class ReasoningRun:
         observer = self.observer
         first, last = observer.history[0], observer.history[-1]
         # there is no initial stage, because no model makes predictions before the reasoning
-        mappings = {"final": matching.targets.cpu().numpy()}
+        mappings = {"final": hard_mapping(matching.beliefs())}
         degrees = pair.source.degrees()[observer.ranked[:, 0]]
         return {
             "initial": first["joint"],
             "final": last["joint"],
-            # the matching is one-to-one, so the pairs are the same in both directions
+            # a matching consists of the same pairs in both directions
             "final_reverse": last["joint"],
             "mapping": {"all": last["mapping"], "mutual": last["mapping"]},
             "compatibility": compatibility_section(pair, self.split, mappings, self.device),

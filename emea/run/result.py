@@ -1,7 +1,7 @@
 """The numbers of a run that has just ended, its answer, and its files."""
 
-from dataclasses import dataclass, field
-from functools import partial
+import logging
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +12,19 @@ from emea.answer.exporting import origin_of, write_alignment
 from emea.answer.schema import Schema, write_schema
 from emea.config.settings.execution import ExportSettings
 from emea.config.settings.groups import OPTIONAL
-from emea.data.graph_pair import GraphPair
+from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.split import Split
-from emea.evaluation.calibration import answer_calibration
+from emea.evaluation.calibration import answer_calibration, source_evaluation
 from emea.evaluation.metrics import answer_metrics, num_shared
 from emea.evaluation.ranks import ranked_links
 from emea.record import run_folder
-from emea.record.checked_files import BackgroundWriter
+from emea.record.checked_files import BackgroundWriter, open_atomic, write_lines
 from emea.record.run_header import method_name
-from emea.record.run_record import RunRecord, now_ms
 from emea.run.finished_run import FinishedRun
 from emea.run.outcome import Numbers, Outcome
 from emea.run.parts import decoder_name
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,27 +33,17 @@ class RunResult(FinishedRun):
 
     Args:
         decision: The answer.
-        outcome: Beliefs, labels and ranks.
         schema: The mapping of relations and classes.
         export: Settings of the answer and its files.
         ui_hint: The command that shows the runs; ``None`` if there is no such command.
-        end_time: The end of the run in milliseconds since the epoch.
+        literals: The literals that the run used as evidence, if it did.
     """
 
     decision: Decision
-    outcome: Outcome
     schema: Schema
     export: ExportSettings
     ui_hint: str | None = None
-    end_time: int = field(default_factory=now_ms)
-
-    def write(self, folder: Path) -> None:
-        """Write all files of the run into another folder; the closing of its record comes last."""
-        run_folder.write_config(folder, self.config)
-        with BackgroundWriter() as writer:
-            writer.write(partial(write_ranks_and_beliefs, folder, self.split, self.outcome))
-            self.write_answer(folder, writer)
-        RunRecord(folder).close("FINISHED", end_time=self.end_time)
+    literals: LiteralMatches | None = None
 
     def write_answer(self, folder: Path, writer: BackgroundWriter) -> None:
         """Write the answer, the mapping of relations and classes, and the metrics.
@@ -62,7 +53,8 @@ class RunResult(FinishedRun):
             writer: Writes ranks and beliefs. The metrics are written when it has finished.
         """
         decoder = decoder_name(self.config)
-        write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
+        pair = replace(self.pair, literals=self.literals)
+        write_alignment(folder, pair, self.header, decoder, self.decision, self.export)
         origin = origin_of(self.header, decoder, self.decision.threshold)
         write_schema(folder, self.schema, origin, self.export.formats)
         writer.wait()
@@ -76,7 +68,21 @@ def write_ranks_and_beliefs(folder: Path, split: Split, found: Outcome) -> None:
     answer.
     """
     run_folder.write_ranks(folder, ranked_links(split.test), found.ranks)
-    run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)
+    run_folder.write_beliefs(folder, found.neural, found.joint, found.labels, found.votes)
+
+
+def write_embeddings(folder: Path, pair: GraphPair, found: Outcome) -> None:
+    """Write the vectors of all entities as files that ``data.source_vectors`` can read."""
+    if found.embeddings is None:
+        logger.warning("This method has no embeddings, so export.formats=[vectors] writes nothing.")
+        return
+    for side, graph, vectors in zip(
+        ("source", "target"), (pair.source, pair.target), found.embeddings, strict=True
+    ):
+        with open_atomic(folder / f"{side}_vectors.npy") as file:
+            np.save(file, vectors.detach().float().cpu().numpy())
+        names = (name.replace("\n", " ") for name in graph.all_entity_names)
+        write_lines(folder / f"{side}_vectors.txt", names)
 
 
 def run_metrics(
@@ -100,14 +106,23 @@ def run_metrics(
         measured: Further sections, which belong to the process: time, memory and warnings.
     """
     judged, warnings = found.judged, measured.pop("warnings")
-    known = np.concatenate([judged.supervision.train, judged.supervision.validation])[:, 0]
-    answer = answer_metrics(decision.answer, known, judged.test, judged.num_missed)
+    known = np.concatenate([judged.supervision.train, judged.supervision.validation])
+    answer = answer_metrics(
+        decision.answer, known, judged.test, judged.num_missed, graphs.cardinality
+    )
     literals = literal_numbers(graphs, judged)
     return {
         **found.scores,
         **_settings(config, graphs.name, split),
         "answer": {"decoder": decoder_name(config), **answer},
-        "calibration": answer_calibration(decision.answer, judged.test),
+        "calibration": answer_calibration(decision.answer, judged.test, known),
+        "sources": source_evaluation(
+            decision.decoded or decision.answer,
+            decision.beliefs,
+            judged.test,
+            judged.unmatched,
+            judged.num_missed,
+        ),
         "export": decision_numbers(decision, export, judged),
         **measured,
         **({} if literals is None else {"literals": literals}),
@@ -166,4 +181,9 @@ def literal_numbers(pair: GraphPair, judged: Split) -> Numbers | None:
         "anchor_precision_estimate": float(probs.mean()) if len(probs) else None,
         "anchor_precision": right / int(has_link.sum()) if has_link.any() else None,
         "anchor_recall": right / num_test if len(test) else None,
+        "anchor_kinds": {
+            name: {"num": number, "precision_estimate": precision}
+            for name, (number, precision) in found.anchor_kinds.items()
+        },
+        "num_confirming": found.num_confirming,
     }

@@ -93,7 +93,10 @@ def answered_line(export: ExportNumbers) -> str:
     """Return the number of source entities with an answer, the threshold and the precision."""
     threshold, target = export["threshold"], export["target_precision"]
     least = "" if threshold is None else f", threshold {_threshold(threshold)}"
-    chosen = "" if target is None or threshold is None else f" (for a precision of {target:g})"
+    known = "" if export["reached"] else ", not confirmed"
+    chosen = ""
+    if target is not None and threshold is not None:
+        chosen = f" (for a precision of {target:g}{known})"
     num_free = export["num_answered"] + export["num_unmatched"]
     answered = (
         f"Matched {export['num_answered']:,} of {num_free:,} source entities without a given link "

@@ -1,8 +1,7 @@
 """Starts, resumes and closes the record of a run in its folder."""
 
-import errno
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +15,10 @@ from emea.answer.schema import SCHEMA_FILES
 from emea.config.run_config import typed
 from emea.config.settings.execution import TrainerSettings
 from emea.data.graph_pair import GraphPair
-from emea.errors import DataError, UserError
+from emea.errors import NO_SPACE, DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable
 from emea.record.checked_files import remove_leftovers
-from emea.record.pair_file import write_pair
+from emea.record.pair_file import keeps_graphs, write_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
     CHECKPOINT_FILE,
@@ -29,7 +28,7 @@ from emea.record.run_folder import (
     read_config,
     write_config,
 )
-from emea.record.run_header import with_secrets
+from emea.record.run_header import host_of, with_own_store
 from emea.record.run_record import (
     COMMAND_TAG,
     FINGERPRINT_TAG,
@@ -41,6 +40,7 @@ from emea.record.run_record import (
     keep_points,
     read_header,
 )
+from emea.record.store_uri import STORE_VARIABLE
 from emea.record.tracker import Tracker
 from emea.runtime.block_memory import is_out_of_memory
 from emea.runtime.device import deterministic_mode
@@ -60,8 +60,8 @@ RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES, *SCHEM
 
 
 FULL_DISK = (
-    "The disk is full. Earlier files are complete. Free some space, then resume the run with "
-    "resume=FOLDER."
+    "The disk is full, or a file has reached a quota or the limit of its size (ulimit -f). Earlier "
+    "files are complete. Free some space, then resume the run with resume=FOLDER."
 )
 
 OUT_OF_MEMORY = (
@@ -133,7 +133,7 @@ def config_to_resume(folder: Path) -> DictConfig:
     if is_finished(folder):
         forget_previous(folder)  # is left if the run was killed right after it finished
         raise DataError(f"{folder} is finished. There is nothing to resume.")
-    return with_secrets(read_config(folder))
+    return with_own_store(read_config(folder))
 
 
 def forget_previous(folder: Path) -> None:
@@ -179,12 +179,12 @@ def recorded(
     with locked_folder(folder):
         with (
             signals_as_interrupt(),
-            _tracked(tracker, folder, config.get("trust") or ()),
+            _tracked(tracker, folder, config),
             deterministic_mode(deterministic),
         ):
             start = Start.of(folder, header, resumes)
             write_config(folder, config)
-            if "_target_" not in config.data:  # these graphs are in no other file
+            if keeps_graphs(config):
                 write_pair(folder / PAIR_FILE, pair)
             tracker.start(start.header, folder)
             yield start
@@ -193,26 +193,28 @@ def recorded(
 
 
 @contextmanager
-def _tracked(tracker: Tracker, folder: Path, trust: Sequence[str]) -> Iterator[None]:
+def _tracked(tracker: Tracker, folder: Path, config: DictConfig) -> Iterator[None]:
     """Close the tracker's run with the status and the reason of its end.
 
     Args:
         tracker: The tracker.
         folder: The folder of the run.
-        trust: Modules of the user, which have to be named again to resume the run.
+        config: Its configuration. The user names its modules and its host again to resume the run.
     """
     try:
         yield
     except KeyboardInterrupt:
         how = "terminated" if was_terminated() else "interrupted"
         tracker.finish("KILLED", how)
-        command = f"emea run resume={quote(str(folder))}"
+        trust, host = config.get("trust") or (), host_of(config)
+        command = f"{STORE_VARIABLE}={quote(host)} " if host else ""
+        command += f"emea run resume={quote(str(folder))}"
         command += f" {quote('trust=[' + ','.join(trust) + ']')}" if trust else ""
         logger.warning("The run was %s. Continue with: %s", how, command)
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
             raise UserError(FULL_DISK) from error
         if is_out_of_memory(error):
             raise UserError(OUT_OF_MEMORY) from error

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from emea.answer.decision import Decision, decide
+from emea.answer.decision import Decision
 from emea.answer.schema import Mapping, Schema, TermMatch
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -17,8 +17,6 @@ from emea.rules.subsumption import (
     class_inclusions,
     relation_inclusions,
 )
-from emea.run.finished_run import FinishedRun
-from emea.run.parts import build_answering, export_settings, with_literals
 
 LEAST_LISTED = 0.1
 """Pairs of terms are left out if both inclusions are less probable than this."""
@@ -41,16 +39,6 @@ def schema_mapping(pair: GraphPair, decision: Decision, least_inclusion: float) 
         _rows(relations, least_inclusion, *map(_relation_names, (graphs.source, graphs.target))),
         _rows(classes, least_inclusion, *map(_class_names, (graphs.source, graphs.target))),
     )
-
-
-def run_schema(run: FinishedRun) -> Schema:
-    """Return the mapping of relations and classes of a finished run, with its own settings."""
-    settings = export_settings(run.config)
-    validation = run.split.supervision.validation
-    answering = build_answering(run.config)
-    decision = decide(answering, run.beliefs, run.labels, settings, validation)
-    pair = with_literals(run.config, run.pair)
-    return schema_mapping(pair, decision, settings.least_inclusion)
 
 
 def _answer(pair: GraphPair, decision: Decision) -> Beliefs:

@@ -2,11 +2,10 @@
 
 import csv
 import io
-import json
 import logging
+import re
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -27,15 +26,13 @@ from rich.table import Table
 from emea.config.command_line import assignments
 from emea.errors import DataError
 from emea.record.checked_files import read_checked_json, write_atomic, write_json
-from emea.record.description import escape_markup, markdown_table
+from emea.record.markdown import escape_markup, markdown_table
 from emea.record.run_folder import (
     METRICS_FILE,
     answered_entry,
     read_yaml,
 )
 from emea.record.run_header import Launch, sweep_name
-from emea.record.store_uri import without_secret
-from emea.runtime.console import duration
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +45,9 @@ OUTCOME_FILE = "outcome.json"
 TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
 """The closing table of a sweep, and a row for each of its jobs."""
 
+MOST_CHARACTERS, UNUSUAL = 120, re.compile(r"[^\w.+-]+")
+"""Limits of the name of a job's folder: its length, and characters that it may not have."""
+
 FILE_WIDTH = 1000
 """Characters in a line of the table where it is not printed to a terminal."""
 
@@ -55,6 +55,12 @@ SEEDS = ("seed=", "split_seed=")
 TITLE = "Hit@1 and MRR among test targets; validation links among all targets"
 COLUMNS = ("initial Hit@1", "final Hit@1", "final MRR", "validation Hit@1")
 """Before EM, after it, and of the validation links after it."""
+
+NAMES = ("initial_hit_at_1", "final_hit_at_1", "final_mrr", "validation_hit_at_1")
+"""The same in the CSV file, as attributes of a pandas data frame."""
+
+USUAL_SETTINGS = ("data", "ratio", "split_seed", "seed")
+"""Settings with a column in the CSV file, swept or not."""
 
 
 def launch_of(hydra: HydraConf) -> Launch:
@@ -64,15 +70,40 @@ def launch_of(hydra: HydraConf) -> Launch:
         hydra: Hydra's part of the config of the job.
     """
     typed = [str(text) for text in hydra.overrides.task]
-    command = " ".join(["emea run", *(quote(without_secret(text)) for text in typed)])
+    command = " ".join(["emea run", *map(quote, typed)])
     if hydra.mode != RunMode.MULTIRUN:
         return Launch(command)
     folder = Path(hydra.sweep.dir)
-    keys = (_read_if_valid(folder / PLAN_FILE) or {}).get("swept", [])
-    pairs = (text.lstrip("+").partition("=")[::2] for text in typed)
-    values = {key: value.replace("'", "") for key, value in pairs}
-    swept = {key: values[key] for key in keys if key in values}
-    return Launch(command, sweep_name(folder), swept)
+    return Launch(command, sweep_name(folder), _swept_values(folder, typed))
+
+
+def _swept_values(sweep: Path, typed: Sequence[str]) -> dict[str, str]:
+    """Return the values of one job for the settings that its sweep varies."""
+    keys = (_read_if_valid(sweep / PLAN_FILE) or {}).get("swept", [])
+    values = _values(typed)
+    return {key: values[key] for key in keys if key in values}
+
+
+def _values(overrides: Sequence[str]) -> dict[str, str]:
+    """Return the values of single overrides by key; Hydra quotes option names that are numbers."""
+    pairs = (text.lstrip("+").partition("=")[::2] for text in overrides)
+    return {key: value.replace("'", "") for key, value in pairs}
+
+
+def _job_name(usual: str, *, _root_: DictConfig) -> str:
+    """Return the name of a job's folder: what its sweep varies, such as ``em_dual-seed_1``.
+
+    Args:
+        usual: The name if the sweep varies nothing.
+        _root_: The config of the job.
+    """
+    hydra = _root_.hydra
+    values = _swept_values(Path(hydra.sweep.dir), [str(text) for text in hydra.overrides.task])
+    swept = "-".join(f"{key}_{value}" for key, value in values.items())
+    return UNUSUAL.sub("_", swept)[:MOST_CHARACTERS] or usual
+
+
+OmegaConf.register_new_resolver("job_name", _job_name, replace=True)
 
 
 class SweepSummary(Callback):
@@ -82,14 +113,11 @@ class SweepSummary(Callback):
     """
 
     def __init__(self) -> None:
-        self.before: dict[Path, int] = {}
         self.num_jobs: int | None = None
-        self.started = 0.0
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Write the plan of the sweep, and record the folders of an earlier sweep."""
+        """Write the plan of the sweep."""
         folder = Path(config.hydra.sweep.dir)
-        self.before, self.started = _job_stamps(folder), time.time()
         overrides = _sweep_overrides(config)
         self.num_jobs = _num_jobs(config, overrides)
         try:
@@ -100,20 +128,15 @@ class SweepSummary(Callback):
             logger.warning("The plan of the sweep was not written to %s: %s", folder, error)
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Log which job of the sweep this is, and how long the sweep will take."""
-        if OmegaConf.select(config, "hydra.mode") != RunMode.MULTIRUN:
-            return
-        done, total, left = config.hydra.job.num, self.num_jobs, ""
-        # jobs that were recorded before take no time, so they do not say how long the others take
-        if total is not None and done and not config.get("skip_recorded"):
-            seconds = (time.time() - self.started) / done * (total - done)
-            left = f", about {duration(seconds)} left"
-        logger.info("Run %d%s%s", done + 1, "" if total is None else f" of {total}", left)
+        """Log which job of the sweep this is."""
+        if OmegaConf.select(config, "hydra.mode") == RunMode.MULTIRUN:
+            total = "" if self.num_jobs is None else f" of {self.num_jobs}"
+            logger.info("Run %d%s", config.hydra.job.num + 1, total)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Print and write the summary; if a job failed, exit with a status other than 0."""
         folder = Path(config.hydra.sweep.dir)
-        outcomes = read_outcomes(folder, self.before)
+        outcomes = read_outcomes(folder)
         failed = sum(bool(one.failed) for one in outcomes)
         try:
             print_summary(outcomes)
@@ -168,14 +191,12 @@ class JobOutcome:
         overrides: The overrides of the job.
         metrics: The content of its ``metrics.json``; ``None`` if there is no such file.
         failed: The reason why it failed; empty if it did not fail.
-        recorded: The place of its record, if the numbers are not in a folder.
     """
 
     folder: Path
     overrides: tuple[str, ...]
     metrics: dict[str, Any] | None
     failed: str = ""
-    recorded: str = ""
 
     @property
     def setting(self) -> tuple[str, ...]:
@@ -204,15 +225,12 @@ class JobOutcome:
     @property
     def end(self) -> str:
         """Why the job has no row in the table; empty if it has one."""
-        if self.failed:
-            return f"failed: {self.folder}: {self.failed}"
-        return f"recorded: {self.folder}: {self.recorded}" if self.recorded else ""
+        return f"failed: {self.folder}: {self.failed}" if self.failed else ""
 
 
 def write_outcome(folder: Path, **outcome: str) -> None:
     """Write the outcome, ``recorded`` or ``failed``, of a job without metrics in its folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
+    write_json(folder / OUTCOME_FILE, outcome)
 
 
 def forget_outcome(folder: Path) -> None:
@@ -220,22 +238,10 @@ def forget_outcome(folder: Path) -> None:
     (folder / OUTCOME_FILE).unlink(missing_ok=True)
 
 
-def read_outcomes(sweep: Path, before: Mapping[Path, int] | None = None) -> list[JobOutcome]:
-    """Return every job of a sweep, in the order of their numbers.
-
-    Args:
-        sweep: The folder of the sweep.
-        before: The folders of an earlier sweep.
-    """
-    old = before or {}
-    found = [folder for folder, stamp in _job_stamps(sweep).items() if old.get(folder) != stamp]
-    return [_outcome(folder) for folder in sorted(found, key=_number)]
-
-
-def _job_stamps(sweep: Path) -> dict[Path, int]:
-    """Return the folders that Hydra created for jobs, with the time of the last change."""
-    files = sweep.rglob(".hydra/overrides.yaml")
-    return {file.parents[1]: file.stat().st_mtime_ns for file in files}
+def read_outcomes(sweep: Path) -> list[JobOutcome]:
+    """Return every job in the folder of a sweep, in the order of their numbers."""
+    folders = (file.parents[1] for file in sweep.rglob(".hydra/overrides.yaml"))
+    return [_outcome(folder) for folder in sorted(folders, key=_number)]
 
 
 def _number(folder: Path) -> int:
@@ -250,10 +256,8 @@ def _outcome(folder: Path) -> JobOutcome:
     noted = _read_if_valid(folder / OUTCOME_FILE) or {}
     if noted.get("failed"):  # the metrics then belong to an earlier run
         return JobOutcome(folder, overrides, None, noted["failed"])
-    metrics = _read_if_valid(folder / METRICS_FILE)
-    if "recorded" in noted:
-        metrics = _read_if_valid(Path(noted["recorded"]) / METRICS_FILE)
-        return JobOutcome(folder, overrides, metrics, recorded="" if metrics else noted["recorded"])
+    # a run that was recorded before has its metrics in another folder
+    metrics = _read_if_valid(Path(noted.get("recorded", folder)) / METRICS_FILE)
     reason = "it wrote neither metrics nor a reason; see the log in its folder"
     return JobOutcome(folder, overrides, metrics, "" if metrics else reason)
 
@@ -293,10 +297,16 @@ def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
     write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", table, "", *ends]).rstrip() + "\n")
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["folder", "overrides", "protocol", *COLUMNS, "failed", "recorded"])
+    keys = (_read_if_valid(folder / PLAN_FILE) or {}).get("swept", [])
+    keys = list(dict.fromkeys((*USUAL_SETTINGS, *map(str, keys))))
+    names = [re.sub(r"\W", "_", key) for key in keys]
+    writer.writerow(["folder", *names, "protocol", *NAMES, "failed", "overrides"])
     for one in outcomes:
-        cells = [one.folder.name, " ".join(one.overrides), one.protocol]
-        writer.writerow([*cells, *one.numbers, one.failed, one.recorded])
+        known = {key: (one.metrics or {}).get(key, "") for key in USUAL_SETTINGS}
+        known |= _values(one.overrides)
+        cells = [one.folder.name, *(known.get(key, "") for key in keys), one.protocol]
+        cells += [*one.numbers, one.failed, " ".join(one.overrides)]
+        writer.writerow(cells)
     write_atomic(folder / JOBS_FILE, buffer.getvalue())
 
 

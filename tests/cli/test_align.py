@@ -101,34 +101,87 @@ def test_a_chosen_precision_is_not_the_precision_of_all_matches(
     given = [*LINKS, "--target-precision", "0.5", "--out", str(tmp_path / "result")]
     assert main(["align", *FILES, *QUICK, *given]) == 0
     shown = capsys.readouterr().out
-    assert "If many entities may have none, use --threshold 0.999.\n" in shown
-    assert "--threshold 0.95" in shown  # four validation links are too few for a precision
+    assert "A precision of 0.5 is expected, but not confirmed: 4 validation links" in shown
+    assert "can confirm at most 0.47.\n" in shown
+    assert "More matches:" in shown and "Only sure" not in shown  # the threshold is above 0.99
 
 
-@pytest.mark.parametrize("first", ["graphs", "links"])
-def test_few_links_suggest_a_command_that_uses_literals(
-    first: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_after_a_high_threshold_no_lower_one_is_called_sure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    given = [*LINKS, "--threshold", "0.999", "--out", str(tmp_path / "result")]
+    assert main(["align", *FILES, *QUICK, *given]) == 0
+    shown = capsys.readouterr().out
+    assert "Only sure matches" not in shown
+    assert f"More matches:         emea predict {tmp_path / 'result'} --threshold 0.5" in shown
+
+
+def test_without_em_nothing_is_said_about_reasoning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [one for one in QUICK if not one.startswith("em.")]
+    given = [*LINKS, "--out", str(tmp_path / "result")]
+    assert main(["align", *FILES, *settings, "em=none", "em.num_candidates=1", *given]) == 0
+    assert "reasoning cannot find" not in capsys.readouterr().err
+
+
+def test_reversed_links_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [line.split("\t") for line in Path(LINKS[1]).read_text().splitlines()]
+    links = tmp_path / "links.tsv"
+    links.write_text("".join(f"{target}\t{source}\n" for source, target in rows[1:]))
+    command = ["align", *FILES, *QUICK, "--links", str(links), "--out", str(tmp_path / "result")]
+    assert main(command) == 1
+    assert "links.tsv names the target entities first. Put the" in capsys.readouterr().err
+    links.write_text(f"target\tsource\n{links.read_text()}")
+    assert main(command) == 0  # as the message advises
+
+
+def small_files(folder: Path, with_names: bool) -> tuple[list[str], list[str]]:
+    """Return two rings of nine entities, and the option that names a file with six links."""
     files = []
     for name in "ab":
-        path = tmp_path / f"{name}.nt"
+        path = folder / f"{name}.nt"
         place = f"<http://{name}/"
         knows = (f"{place}{i}> {place}knows> {place}{(i + 1) % 9}> .\n" for i in range(9))
         names = (f'{place}{i}> {place}name> "name {i}" .\n' for i in range(9))
-        path.write_text("".join([*knows, *names]))
+        path.write_text("".join([*knows, *(names if with_names else ())]))
         files.append(str(path))
-    links = tmp_path / "my links.tsv"
+    links = folder / "my links.tsv"
     links.write_text("".join(f"http://a/{i}\thttp://b/{i}\n" for i in range(6)))
-    given = ["--links", str(links), "--out", str(tmp_path / "result")]
+    return files, ["--links", str(links)]
+
+
+@pytest.mark.parametrize("first", ["graphs", "links"])
+def test_few_links_suggest_a_command_that_uses_names_in_iris(
+    first: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, links = small_files(tmp_path, with_names=False)
+    given = [*links, "--out", str(tmp_path / "result")]
     assert main(["align", *(files + given if first == "graphs" else given + files)]) == 0
     shown = capsys.readouterr()
-    assert "Both graphs have literals: use them as evidence with literals=similar." in shown.err
+    iri_names = "literals=similar data.iri_names=true"
+    assert f"If the IRIs contain names, use them as evidence with {iri_names}." in shown.err
     advice = re.search(r"With literals, too:   emea (.*)\n", shown.out)
     assert advice is not None and main(shlex.split(advice[1])) == 0
     shown = capsys.readouterr()
-    assert "9 pairs share an unambiguous equal literal" in shown.out
-    assert "on 1 validation link, held out from training." in shown.out
+    assert "9 pairs share an unambiguous literal: 9 equal" in shown.out
     assert "With literals, too" not in shown.out and "use them as evidence" not in shown.err
+
+
+def test_with_few_links_literals_are_used_unless_the_user_leaves_them_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, links = small_files(tmp_path, with_names=True)
+    given = [*files, *links, "--out", str(tmp_path / "result")]
+    assert main(["align", *given]) == 0
+    shown = capsys.readouterr()
+    assert "9 pairs share an unambiguous literal: 9 equal" in shown.out
+    assert "PARIS was used, because" in shown.out and "on 1 validation link" in shown.out
+    assert main(["align", *given, "em=dual"]) == 0
+    shown = capsys.readouterr()
+    assert "9 pairs share an unambiguous literal" in shown.out and "was used" not in shown.out
+    assert main(["align", *given, "literals=none"]) == 0
+    assert "unambiguous literal" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

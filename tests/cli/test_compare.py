@@ -50,12 +50,11 @@ def first_link() -> str:
 
 
 def test_two_folders(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "a", "b", "--csv", "out/c.csv", "--html", "out/c.html"]) == 0
+    assert main(["compare", "a", "b", "--html", "out/c.html"]) == 0
     text = capsys.readouterr().out
     assert "model.name" in text and "lightea" in text
     assert "links won 1, lost 1" in text
     assert f"won: {first_link()} (rank 3 to 1)" in text
-    assert Path("out/c.csv").read_text().startswith("section,name,run,value\n")
     assert first_link().split(" = ")[0] in Path("out/c.html").read_text()
 
 
@@ -63,9 +62,8 @@ def test_a_file_that_cannot_be_written_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    for option in ("--csv", "--html"):
-        assert main(["compare", "a", "b", option, str(tmp_path / "file" / "c")]) == 1
-        assert "file/c cannot be written: " in capsys.readouterr().err
+    assert main(["compare", "a", "b", "--html", str(tmp_path / "file" / "c")]) == 1
+    assert "file/c cannot be written: " in capsys.readouterr().err
 
 
 def test_other_links_are_not_paired(capsys: pytest.CaptureFixture[str]) -> None:

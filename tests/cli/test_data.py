@@ -62,6 +62,7 @@ def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["dbp15k_z"], r"data has no option dbp15k_z \(nearest: dbp15k_zh, "),
         (["synthetic", "sed=1"], r"There is no key data\.sed \(nearest: data\.seed"),
+        (["synthetic", "data.num_entities=5"], "data.num_entities must be a whole number"),
         (["synthetic", "seed"], "'data.seed' is not a setting: settings have the form key=value"),
         (["synthetic", "seed=[1"], "The command line cannot be read: no viable alternative"),
         (["zh", "folder=${nokey}"], r".*nokey"),
@@ -81,11 +82,6 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert re.match(f"error: {message}", captured.err)
-
-
-def test_keys_may_be_written_as_for_a_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["synthetic", "data.num_entities=5"]) == 1
-    assert capsys.readouterr().err.startswith("error: data.num_entities must be a whole number")
 
 
 def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:

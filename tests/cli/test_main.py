@@ -15,7 +15,7 @@ from emea import __version__
 from emea.cli import run
 from emea.cli.main import COMMANDS, main
 
-HEAVY = ("torch", "pytorch_lightning", "mlflow", "matplotlib", "pandas")
+HEAVY = ("torch", "pytorch_lightning", "mlflow", "matplotlib", "pandas", "scipy")
 EACH = """
 import sys
 from emea.cli.main import main
@@ -72,6 +72,10 @@ MISTAKES = {
     "align bad.nt good.nt --links l.tsv": "bad.nt, line 1",
     "align good.nt none.nt --links l.tsv": "data.target: there is no file none.nt",
     "run modle=rrea": "There is no key modle (nearest: model",
+    "run em.num_candidates=-3": "must be a whole number from 1 to 100,000, got -3",
+    "run rule=none": "em=paper needs a rule to measure compatibility",
+    "run data=files": "data.source must name a file",
+    "run resume=nowhere": "nowhere is not a run's folder",
     "data files source=bad.nt target=good.nt links=l.tsv": "bad.nt, line 1",
     "predict nowhere": "nowhere is not a run's folder",
     "explain nowhere --entity a": "nowhere is not a run's folder",

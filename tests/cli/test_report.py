@@ -1,6 +1,6 @@
 """``emea report`` with arguments that cannot be used."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,40 +14,16 @@ def main(arguments: Sequence[str]) -> int:
     return emea(["report", *arguments])
 
 
-def a_text(folder: Path) -> str:
-    (folder / "notes.txt").write_text("no database\n")
-    return f"sqlite:///{folder / 'notes.txt'}"
-
-
-def a_folder(folder: Path) -> str:
-    return f"sqlite:///{folder}"
-
-
-def without_its_driver(folder: Path) -> str:
-    return "mssql+nothing://me:hunter2@127.0.0.1:9/db"
-
-
-def no_address(folder: Path) -> str:
-    return "http://me:hunter2@[x"
-
-
-@pytest.mark.parametrize(
-    ("store", "sentence"),
-    [
-        (a_text, "notes.txt cannot be read as an MLflow store, such as sqlite:///mlflow.db: "),
-        (a_folder, " does not exist"),
-        (without_its_driver, "127.0.0.1:9/db cannot be read as an MLflow store"),
-        (no_address, "--store is not a valid address: "),
-    ],
-)
-def test_an_invalid_store_is_reported_in_one_sentence(
-    store: Callable[[Path], str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_usual_folders_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["--store", store(tmp_path), "--out", str(tmp_path / "report")]) == 1
-    (told,) = capsys.readouterr().err.splitlines()
-    assert sentence in told
-    assert "hunter2" not in told
-    assert not (tmp_path / "report").exists()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "multirun").mkdir()
+    assert main([]) == 1
+    assert "multirun and outputs contain no finished run" in capsys.readouterr().err
+    write_folder(tmp_path / "outputs" / "mine", "a", seconds={"total": 1.0})
+    assert main([]) == 0
+    assert capsys.readouterr().out == "1 run: wrote report/report.html\n"
 
 
 def test_an_unwritable_out_is_reported_in_one_sentence(

@@ -9,17 +9,21 @@ from emea import Aligner, graph_of
 from emea.cli.main import main as emea
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on a chain of named entities."""
-    names = "abcdefghijklmnop"
-    chain = [(one, "next", other) for one, other in pairwise(names)]
-    other = [(one.upper(), "next", two.upper()) for one, _, two in chain]
+def aligned(**more: list[tuple[str, str]]) -> Aligner:
+    """Align chains of named entities; three leaves of one of them cannot be distinguished."""
+    chain = [(one, "next", other) for one, other in pairwise("abcdefghijklmnop")]
+    chain += [("d", "has", leaf) for leaf in "xyz"]
+    other = [(one.upper(), kind, two.upper()) for one, kind, two in chain]
     links = [(name, name.upper()) for name in "abcop"]
     settings = ["em.iterations=1", "split.num_validation=1"]
-    place = tmp_path_factory.mktemp("chain") / "run"
     aligner = Aligner(model="lightea", settings=settings)
-    aligner.fit(graph_of(chain), graph_of(other), links).save(place)
+    return aligner.fit(graph_of(chain), graph_of(other), links, **more)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("chain") / "run"
+    aligned().save(place)
     return place
 
 
@@ -32,6 +36,15 @@ def test_files_and_table_are_written(
     rows = (tmp_path / "out" / "suggestions.tsv").read_text().splitlines()
     assert len(rows) == 4 and not {row.split("\t")[0] for row in rows[1:]} & set("abcop")
     assert len((tmp_path / "out" / "suggestions.jsonl").read_text().splitlines()) == 3
+
+
+def test_certain_matches_are_not_suggested(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert emea(["suggest", str(folder), "--count", "12", "--out", str(tmp_path)]) == 0
+    rows = (tmp_path / "suggestions.tsv").read_text().splitlines()[1:]
+    assert rows and all(float(row.split("\t")[2]) <= 0.99 for row in rows)
+    assert "or a match with a probability above 0.99." in capsys.readouterr().out
 
 
 def test_mistakes_are_reported(
@@ -56,13 +69,7 @@ def test_the_library_suggests_the_same(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_rejected_pair_is_not_a_candidate(folder: Path) -> None:
-    names = "abcdefghijklmnop"
-    chain = [(one, "next", other) for one, other in pairwise(names)]
-    other = [(one.upper(), "next", two.upper()) for one, _, two in chain]
-    links = [(name, name.upper()) for name in "abcop"]
-    settings = ["em.iterations=1", "split.num_validation=1"]
-    aligner = Aligner(model="lightea", settings=settings)
-    aligner.fit(graph_of(chain), graph_of(other), links, rejected=[("d", "D"), ("d", "E")])
+    aligner = aligned(rejected=[("d", "D"), ("d", "E")])
     found = {one.source: one for one in aligner.predict(top_k=16)}
     assert not {"D", "E"} & {target for target, _ in found["d"].candidates}
     before = {one.source: one for one in Aligner.load(folder).predict(top_k=16)}

@@ -11,6 +11,7 @@ import torch
 from emea import Aligner
 from emea.cli.main import main as emea
 from emea.data.formats.graph_file import read_graph_file
+from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import UserError
 from emea.explain.explainer import Explainer
@@ -27,19 +28,23 @@ def write_graph(path: Path, prefix: str, triples: np.ndarray) -> None:
     path.write_text("".join(rows))
 
 
+def write_versions(folder: Path, pair: GraphPair, cuts: tuple[slice, slice], *ends: int) -> None:
+    """Write two versions of each graph, and files of links that end at these numbers."""
+    for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
+        for version, cut in zip(("old", "new"), cuts, strict=True):
+            write_graph(folder / f"{prefix}_{version}.tsv", prefix, graph.triples[cut])
+    links = pair.links[np.random.default_rng(0).permutation(len(pair.links))]
+    for name, part in zip(("links", "test", "more"), np.split(links, ends), strict=False):
+        (folder / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
+    align_small(folder, folder / "run", "em.iterations=2", "--test-links", str(folder / "test.tsv"))
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files of two versions of a pair, and a run on the first."""
-    folder, rng = tmp_path_factory.mktemp("versions"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("versions")
     pair = synthetic_pair(num_entities=NUM, overlap=1.0, seed=1)
-    for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
-        early = rng.random(graph.num_triples) < 0.9
-        write_graph(folder / f"{prefix}_old.tsv", prefix, graph.triples[early])
-        write_graph(folder / f"{prefix}_new.tsv", prefix, graph.triples[5:])
-    links = pair.links[rng.permutation(len(pair.links))]
-    for name, part in (("links", links[:40]), ("more", links[40:44]), ("test", links[44:])):
-        (folder / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
-    align_small(folder, folder / "run", "em.iterations=2", "--test-links", str(folder / "test.tsv"))
+    write_versions(folder, pair, (np.s_[:-40], np.s_[5:]), 40, len(pair.links) - 4)
     return folder
 
 
@@ -171,27 +176,6 @@ KINDS = {
 }
 
 
-def align(graphs: Path, kind: str, out: Path) -> None:
-    """Align the earlier versions of the graphs with the settings of a kind."""
-    files = [str(graphs / name) for name in ("s_old.tsv", "t_old.tsv")]
-    plain = [] if kind == "paris" else ["trainer.block_size=8"]
-    command = ["align", *files, *KINDS[kind], *plain, "data.on_error=skip"]
-    command += ["--links", str(graphs / "links.tsv"), "--out", str(out)]
-    assert emea(command) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_run_is_updated(kind: str, place: Path, tmp_path: Path) -> None:
-    align(place, kind, tmp_path / "run")
-    arguments = ["--source", str(place / "s_new.tsv"), "--target", str(place / "t_new.tsv")]
-    assert emea(["update", str(tmp_path / "run"), *arguments, "--out", str(tmp_path / "new")]) == 0
-    new = load_run(tmp_path / "new")
-    assert new.pair.source.num_triples > load_run(tmp_path / "run").pair.source.num_triples
-    if kind == "rrea":
-        assert new.config.model.initial_epochs == 5
-
-
 @pytest.mark.slow
 def test_mistakes_are_reported(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -233,13 +217,7 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two versions of a larger pair that differ by a few triples, and a run on the first."""
     folder = tmp_path_factory.mktemp("larger")
     pair = synthetic_pair(num_entities=400, overlap=0.9, seed=3)
-    for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
-        write_graph(folder / f"{prefix}_old.tsv", prefix, graph.triples[:-6])
-        write_graph(folder / f"{prefix}_new.tsv", prefix, graph.triples[1:])
-    links = pair.links[np.random.default_rng(0).permutation(len(pair.links))]
-    for name, part in (("links", links[:100]), ("test", links[100:])):
-        (folder / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
-    align_small(folder, folder / "run", "em.iterations=2", "--test-links", str(folder / "test.tsv"))
+    write_versions(folder, pair, (np.s_[:-6], np.s_[1:]), 100)
     return folder
 
 
@@ -377,13 +355,22 @@ def test_an_interrupted_local_update_needs_the_earlier_run(larger: Path, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_run_has_a_small_update(kind: str, larger: Path, tmp_path: Path) -> None:
-    align(larger, kind, tmp_path / "run")
-    more = ["--source", str(larger / "s_new.tsv"), "--out", str(tmp_path / "new")]
-    assert emea(["update", str(tmp_path / "run"), *more]) == 0
-    said = json.loads((tmp_path / "new" / "update.json").read_text())["recomputed"]
-    assert said["kind"] == ("complete" if kind == "paris" else "local")
-    new = load_run(tmp_path / "new")
-    if kind == "rrea":  # known entities keep their embeddings, so nothing is trained
-        assert new.metrics["history"][0]["epochs"] == 0
-    assert new.beliefs.probs.max() > 0
+def test_every_kind_of_run_is_updated(kind: str, larger: Path, tmp_path: Path) -> None:
+    files = [str(larger / name) for name in ("s_old.tsv", "t_old.tsv")]
+    plain = [] if kind == "paris" else ["trainer.block_size=8"]
+    command = ["align", *files, *KINDS[kind], *plain, "data.on_error=skip"]
+    run, links = tmp_path / "run", str(larger / "links.tsv")
+    assert emea([*command, "--links", links, "--out", str(run)]) == 0
+    new = ["--source", str(larger / "s_new.tsv")]
+    for option, expected in (((), "local"), (("--complete",), "complete")):
+        out = tmp_path / expected
+        assert emea(["update", str(run), *new, *option, "--out", str(out)]) == 0
+        said = json.loads((out / "update.json").read_text())["recomputed"]
+        assert said["kind"] == ("complete" if kind == "paris" else expected)
+        updated = load_run(out)
+        assert updated.beliefs.probs.max() > 0
+        assert updated.pair.source.num_triples > load_run(run).pair.source.num_triples
+        if kind == "rrea":
+            assert updated.config.model.initial_epochs == 5
+        if kind == "rrea" and not option:  # known entities keep their embeddings
+            assert updated.metrics["history"][0]["epochs"] == 0

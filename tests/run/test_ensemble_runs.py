@@ -85,7 +85,8 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
     relabel, seen = LabelDataModule.relabel_members, []
 
     def watched(data: LabelDataModule, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
-        seen.append([{tuple(link) for link in links.tolist()} for links, _ in labels])
+        if len(labels) > 1:  # the labels of the first fit are shared
+            seen.append([{tuple(link) for link in links.tolist()} for links, _ in labels])
         relabel(data, labels)
 
     monkeypatch.setattr(LabelDataModule, "relabel_members", watched)
@@ -233,7 +234,6 @@ def test_what_an_ensemble_cannot_do_is_said(overrides: list[str], reason: str) -
         (["em=paper"], "em=one_to_one"),
         (["em=dual", "em.iterations=0"], "em.iterations above 0"),
         (["em=dual", "em.two_way.fused_answer=false"], "fused_answer=true"),
-        (["em=dual", "em.two_way.memory=0.5"], "memory=0"),
     ],
 )
 def test_what_independent_encoders_cannot_do_is_said(overrides: list[str], reason: str) -> None:

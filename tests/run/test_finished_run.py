@@ -87,9 +87,9 @@ def folder(whole: Path, tmp_path: Path) -> Path:
     ("name", "content", "sentence"),
     [
         ("config.yaml", b"- 1\n", r"config\.yaml is damaged: it contains no settings"),
-        ("config.yaml", b"5\n", r"config\.yaml is damaged: Invalid loaded object type"),
-        ("config.yaml", b"a: [\n", r"config\.yaml is damaged: while parsing"),
-        ("config.yaml", b"a: " + b"[" * 1000, r"config\.yaml is damaged: maximum recursion"),
+        ("config.yaml", b"5\n", r"config\.yaml is damaged: .*Invalid loaded object type"),
+        ("config.yaml", b"a: [\n", r"config\.yaml is damaged: .*line 2: the YAML cannot be read"),
+        ("config.yaml", b"a: " + b"[" * 1000, r"config\.yaml is damaged: .*nested too deeply"),
         ("config.yaml", b"a: !!int ''\n", r"config\.yaml is damaged: "),
         ("config.yaml", b"a: ${b}\n", r"config\.yaml is damaged: Interpolation key 'b' not found"),
         ("config.yaml", b"\xff", r"config\.yaml is damaged: "),

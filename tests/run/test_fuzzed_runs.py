@@ -28,7 +28,6 @@ from emea.record.pair_file import load_pair, write_pair
 from emea.run.finished_run import FinishedRun, load_run
 from emea.run.job import run_job
 from emea.run.parts import Parts, build_parts, draw_split
-from emea.run.resuming import config_to_resume
 
 from ..mutated_files import changed_json, damaged, few_or_many, fuzz
 from ..unsigned_files import unsigned
@@ -92,18 +91,6 @@ def test_folders_of_runs(finished: Path, tmp_path: Path, name: str, num_examples
     if name.endswith(".npz"):
         contents |= changed_arrays(whole)
     fuzz(contents, read, num_examples)
-
-
-@few_or_many(4, 300)
-def test_settings_to_resume(finished: Path, tmp_path: Path, num_examples: int) -> None:
-    header = unsigned(finished / "run.json").decode().replace('"FINISHED"', '"KILLED"')
-    (tmp_path / "run.json").write_text(header)
-
-    def read(content: bytes) -> None:
-        (tmp_path / "config.yaml").write_bytes(content)
-        assert isinstance(config_to_resume(tmp_path), DictConfig)
-
-    fuzz(damaged(unsigned(finished / "config.yaml")), read, num_examples)
 
 
 @few_or_many(10, 800)

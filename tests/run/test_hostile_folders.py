@@ -17,7 +17,7 @@ from emea.errors import DataError
 from emea.record.checked_files import read_checked_arrays
 from emea.record.mlflow_store import open_client
 from emea.record.run_folder import read_settings, run_files
-from emea.record.run_record import RunHeader, RunRecord, read_series
+from emea.record.run_record import RunHeader, log_point, read_series, start_record
 
 from ..record.serving import served
 
@@ -99,7 +99,7 @@ def test_names_with_markup_and_paths_stay_text(
     run_emea(
         "explain", "one", "--entity", f"a{HOSTILE}1", "--html", "why.html", "--json", "why.json"
     )
-    run_emea("compare", "one", "two", "--html", "compare.html", "--csv", "compare.csv")
+    run_emea("compare", "one", "two", "--html", "compare.html")
     run_emea("report", "--runs", "one", "two", "--out", "report")
     run_emea("report", "--calibration", "one", "--out", "calibration.svg")
     run_emea("suggest", "one", "--count", "5")
@@ -226,9 +226,8 @@ def test_series_are_not_written_through_a_dangling_link(tmp_path: Path) -> None:
     folder, victim = tmp_path / "run", tmp_path / "victim"
     folder.mkdir()
     (folder / "series.jsonl").symlink_to(victim)
-    record = RunRecord(folder)
-    record.start(RunHeader("a" * 32, "name", "tests"))
-    record.log({"loss": 1.0}, 0)
+    start_record(folder, RunHeader("a" * 32, "name", "tests"))
+    log_point(folder, {"loss": 1.0}, 0)
     assert not victim.exists()
     assert len(read_series(folder)) == 1
 
@@ -271,9 +270,10 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LAUGHS, r"config\.yaml contains YAML aliases, which a run does not write\."),
+        (LAUGHS, r"config\.yaml, line 2: the YAML has aliases"),
         ("a: !!python/object/apply:os.system [touch /nonexistent/x]\n", "damaged"),
-        ("a: ${oc.env:}\n", "damaged"),
+        ("a: ${oc.env:HOME}\n", r"it contains an interpolation, .*: \$\{oc\.env:HOME\}"),
+        ("a: [{b: '${.c}', c: 1}]\n", "it contains an interpolation"),
         ("- a\n", "it contains no settings"),
     ],
 )

@@ -16,7 +16,6 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, DivergedError, UserError
 from emea.record import run_folder
 from emea.record.run_folder import finite, read_metrics
-from emea.record.run_header import without_secrets
 from emea.record.run_record import read_closing, read_header, read_series
 from emea.run import job
 from emea.run.job import _thread_limit, run_job
@@ -68,26 +67,14 @@ def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Pa
     assert closing.status == "FINISHED"
     steps = [point.step for point in read_series(tmp_path) if "neural/hit@1" in point.metrics]
     assert steps == [0, 1, 2]
+    recalls = {
+        point.step: point.metrics["threshold/recall"]
+        for point in read_series(tmp_path)
+        if "threshold/recall" in point.metrics
+    }
+    assert recalls[0] == metrics["export"]["test"]["recall"] and set(recalls) <= set(range(100))
+    assert all(recalls[step] <= recalls[0] for step in recalls)
     assert "sweep" not in read_header(tmp_path).tags
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_bits(tiny_config: Configs, tmp_path: Path) -> None:
-    results = []
-    for name in ("first", "second"):
-        metrics = run_job(tiny_config("em.iterations=1"), tmp_path / name).metrics
-        alignment = (tmp_path / name / "alignment.tsv").read_bytes()
-        checkpoint = (tmp_path / name / "checkpoint.safetensors").read_bytes()
-        results.append((metrics["final"], alignment, checkpoint))
-    assert results[0] == results[1]
-
-
-@pytest.mark.slow
-def test_another_seed_gives_other_weights(tiny_config: Configs, tmp_path: Path) -> None:
-    for seed in (0, 1):
-        run_job(tiny_config("em=none", f"seed={seed}"), tmp_path / str(seed))
-    files = [(tmp_path / str(seed) / "checkpoint.safetensors").read_bytes() for seed in (0, 1)]
-    assert files[0] != files[1]
 
 
 def test_without_em_there_is_no_joint_module(tiny_config: Configs, tmp_path: Path) -> None:
@@ -164,32 +151,12 @@ def test_settings_a_class_refuses_are_one_sentence(
         run_job(tiny_config(override), tmp_path)
 
 
-def test_passwords_are_not_written_down(tiny_config: Configs, tmp_path: Path) -> None:
-    config = tiny_config("em=none", "+tracking.uri=http://bob:hunter2@host/")
-    shown = without_secrets(config)
-    assert shown.tracking.uri == "http://host/"
-    assert config.tracking.uri == "http://bob:hunter2@host/"
-
-
 def test_metrics_are_valid_json_without_validation_links(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
     run_job(tiny_config("em.iterations=1", "split.num_validation=0"), tmp_path)
     text = (tmp_path / "metrics.json").read_text() + (tmp_path / "series.jsonl").read_text()
     assert "NaN" not in text
-
-
-@pytest.mark.slow
-def test_a_sample_observed_between_changes_no_final_number(
-    tiny_config: Callable[..., DictConfig], tmp_path: Path
-) -> None:
-    whole = run_job(tiny_config("em.iterations=2"), tmp_path / "a").metrics
-    sampled = run_job(tiny_config("em.iterations=2", "observed_links=20"), tmp_path / "b").metrics
-    num_test = whole["num_links"]["test"]
-    assert [entry["num_observed"] for entry in sampled["history"]] == [num_test, 20, num_test]
-    for key in ("initial", "final", "mapping", "final_reverse"):
-        assert sampled[key] == whole[key]
-    assert sampled["history"][-1]["joint"] == whole["history"][-1]["joint"]
 
 
 def test_approximate_search_reports_its_recall(

@@ -51,6 +51,20 @@ def test_a_search_maximises_a_number_of_the_validation_links(tmp_path: Path) -> 
     assert best == max(metrics["history"][-1]["validation"]["mrr"] for metrics in found)
 
 
+def test_a_search_continues_with_the_trials_that_are_missing(tmp_path: Path) -> None:
+    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+    arguments = ["hydra/sweeper=optuna", "hydra.sweeper.n_jobs=1", "hydra.sweeper.sampler.seed=1"]
+    arguments += ["hydra.sweeper.direction=maximize", "em.ridge=tag(log,interval(0.001,1))"]
+    for num_trials in (2, 3):  # as if the search had been interrupted after two of its trials
+        chosen = [f"hydra.sweeper.n_trials={num_trials}", "skip_recorded=true", "tracking=none"]
+        done = sweep(tmp_path, *arguments, *chosen)
+        assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Already recorded") == 2
+    assert len(list((tmp_path / "multirun").rglob("metrics.json"))) == 3
+    found = sorted((tmp_path / "multirun").rglob("results.csv"))[-1].read_text().splitlines()
+    assert len(found) == 4 and len({line.split(",")[5] for line in found[1:]}) == 3
+
+
 SEEDS = "seed=0,1,2,3"
 LAUNCHERS = {"basic": [], "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=4"]}
 

@@ -13,8 +13,8 @@ import torch
 from omegaconf import DictConfig
 
 from emea.evaluation import ranks
-from emea.evaluation.compatibility import NUM_BINS
 from emea.evaluation.joint_ranks import fused_ranks
+from emea.evaluation.metrics import NUM_BINS
 from emea.evaluation.ranks import link_ranks
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import read_metrics, read_ranks

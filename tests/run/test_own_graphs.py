@@ -51,7 +51,6 @@ OTHER_METHODS = [
     ("training=semi", "++training.epochs_per_turn=1"),
     ("method=paris",),
     ("split.num_validation=0",),
-    ("observed_links=3",),
     ("search=one_pass",),
 ]
 

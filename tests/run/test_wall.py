@@ -1,6 +1,7 @@
 """The wall between a strict run and the test links."""
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from emea.run.parts import Parts, build_parts, draw_split
 
 Configs = Callable[..., DictConfig]
 
+FILES = ("alignment.tsv", "checkpoint.safetensors", "beliefs.npz")
 MODELS = option_names("model")
 RULES = [rule for rule in option_names("rule") if rule != "none"]
 TRAININGS = option_names("training")
@@ -64,8 +66,7 @@ def predictions(
         patch.setattr(job, "load_pair", lambda _: replace(pair, links=links))
         patch.setattr(job, "draw_split", lambda *_: split)
         run_job(config, folder)
-    names = ("alignment.tsv", "checkpoint.safetensors", "beliefs.npz")
-    return tuple((folder / name).read_bytes() for name in names)  # type: ignore[return-value]
+    return tuple((folder / name).read_bytes() for name in FILES)  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize(("model", "rule", "training"), COMBINATIONS)
@@ -133,6 +134,17 @@ def test_two_way_predictions_do_not_depend_on_test_links(
         assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
 
 
+def test_independent_encoders_do_not_depend_on_test_links(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("em=one_to_one", "ensemble=independent", "ensemble.num_members=2")
+    options += ("data.num_entities=100", "em.iterations=2", "ensemble.shared_fits=1")
+    config = tiny_config(*options, *short())
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    for name, change in (("b", permuted_targets), ("c", without_test_links)):
+        assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("one_to_one", [False, True])
 @pytest.mark.parametrize("model", ["lightea", "rrea"])
@@ -160,6 +172,24 @@ def test_two_way_iterations_do_not_depend_on_test_links(
     assert len(calls) > 4 and min(calls) > 0
     for name, change in (("b", permuted_targets), ("c", without_test_links)):
         assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
+
+
+@pytest.mark.parametrize("ensemble", ["none", "independent"])
+def test_predictions_do_not_depend_on_entities_without_a_counterpart(
+    ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("model=lightea", "em=one_to_one", "em.iterations=1", f"ensemble={ensemble}")
+    config = tiny_config(*options, "data.num_entities=100", "export.target_precision=0.5")
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    pair = load_pair(config)
+    free = np.setdiff1d(np.arange(pair.source.num_entities), pair.links[:, 0])
+    assert len(free) > 20
+    run_job(config, tmp_path / "b", pair=replace(pair, unmatched=free[::2]))
+    for name, content in zip(FILES, original, strict=True):
+        assert (tmp_path / "b" / name).read_bytes() == content, name
+    judged = [json.loads((tmp_path / name / "metrics.json").read_text()) for name in "ab"]
+    numbers = [one["sources"]["num_without_counterpart"] for one in judged]
+    assert numbers == [0, len(free[::2])]
 
 
 def short() -> tuple[str, ...]:

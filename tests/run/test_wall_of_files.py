@@ -28,6 +28,7 @@ METHODS = [
         (f"model={model}", "em.iterations=1")
         for model in ("rrea", "dual_amn", "alinet", "iptranse")
     ),
+    ("em=one_to_one", "ensemble=independent", "ensemble.num_members=2", "em.iterations=1"),
     ("method=paris",),
 ]
 

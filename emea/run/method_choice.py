@@ -1,0 +1,150 @@
+"""Chooses the method for graphs with literals and few or no links.
+
+PARIS finds what literals support, and leaves the other entities unmatched. EM with an encoder also
+finds entities whose names differ, but only if their neighbours confirm them. So the choice depends
+on one number that the anchors show: how many neighbours of a right pair agree.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from omegaconf import DictConfig
+
+from emea.config.settings.cardinality import Cardinality
+from emea.config.settings.execution import AUTO, LITERALS, fitting_settings
+from emea.config.settings.groups import OPTIONAL
+from emea.data.graph_pair import GraphPair, LiteralMatches
+from emea.data.split import has_literals
+from emea.run.parts import with_literals
+
+logger = logging.getLogger(__name__)
+
+LEAST_CONFIRMING = 3.0
+"""Agreeing neighbours of a right pair from which EM finds more than PARIS (docs/literals.md)."""
+
+FEW_LINKS, FEW_SHARE = 10, 0.1
+"""Links are few, so that literals help, below this number or share of the smaller graph."""
+
+LEAST_HELD_OUT = 100
+"""With fewer links and literals, no validation links are held out: too few would mislead."""
+
+NO_VALIDATION = "split.num_validation=0"
+
+
+NAMES_ALIKE = "literals.least_similarity=0.75"
+LIKELY = "export.threshold=0.5"
+"""For ontologies: short names must be more similar than long values, and many terms of one ontology
+have no counterpart in the other. Both were chosen on OAEI anatomy."""
+
+
+class Choice(NamedTuple):
+    """A chosen method.
+
+    Args:
+        settings: Its settings.
+        reason: A sentence that says what was chosen and why.
+    """
+
+    settings: list[str]
+    reason: str
+
+
+def num_given(pair: GraphPair) -> int:
+    """Return the number of links that a run may learn from."""
+    return len(pair.links if pair.official is None else pair.official.train)
+
+
+def are_few(pair: GraphPair) -> bool:
+    """Return whether the links are so few that literals are used in addition to them."""
+    num_entities = min(pair.source.num_entities, pair.target.num_entities)
+    return num_given(pair) < max(FEW_LINKS, FEW_SHARE * num_entities)
+
+
+def use_literals(settings: Sequence[str], pair: GraphPair) -> bool:
+    """Return whether to read graphs with their literals, because they have few links.
+
+    Args:
+        settings: The settings of the user, which decide if they choose literals.
+        pair: The graphs, read without literals.
+    """
+    reading = pair.reading
+    is_given = any(setting.startswith("literals=") for setting in settings)
+    if is_given or reading is None or not are_few(pair):
+        return False
+    return bool(reading.source.num_literals and reading.target.num_literals)
+
+
+def is_open(settings: Sequence[str]) -> bool:
+    """Return whether settings leave the method open: they set nothing that only EM or PARIS has."""
+    keys = {setting.lstrip("+~").partition("=")[0].split(".")[0] for setting in settings}
+    return keys.isdisjoint(("method", "ensemble", "schedule", *OPTIONAL))
+
+
+def choose_method(
+    literals: LiteralMatches, num_links: int, has_gpu: bool, needs_validation: bool = False
+) -> Choice:
+    """Choose between PARIS, and EM with an encoder.
+
+    Args:
+        literals: The matched literals of both graphs.
+        num_links: The number of known links.
+        has_gpu: Whether there is a GPU.
+        needs_validation: Whether links must be held out to choose a threshold.
+    """
+    found = f"{literals.num_confirming:.1f} neighbours of a right pair agree on average"
+    if not literals.num_confirming:
+        found = "too few neighbours can be compared"
+    if literals.num_confirming < LEAST_CONFIRMING:
+        reason = f"PARIS was used, because {found}: names and values decide."
+        return Choice(["method=paris", LITERALS], reason)
+    settings = [*fitting_settings(AUTO, AUTO, has_gpu), LITERALS]
+    if num_links < LEAST_HELD_OUT and not needs_validation:
+        settings.append(NO_VALIDATION)
+    model = settings[0].partition("=")[2]
+    reason = f"EM with {model} was used, because {found}: structure finds what names do not."
+    return Choice(settings, reason)
+
+
+def suited(
+    compose: Callable[[list[str]], DictConfig],
+    pair: GraphPair,
+    is_open: bool,
+    has_gpu: bool,
+    needs_validation: bool = False,
+) -> tuple[DictConfig, GraphPair, str | None]:
+    """Return a configuration that suits the data, the graphs, and why the method was chosen.
+
+    Args:
+        compose: Composes a configuration from settings that the user can override.
+        pair: The graphs. If they have literals and few links, these choose the method.
+        is_open: Whether the settings of the user leave the method open.
+        has_gpu: Whether there is a GPU.
+        needs_validation: Whether links must be held out to choose a threshold.
+    """
+    if is_open and pair.cardinality != Cardinality.ONE_TO_ONE:
+        reason = f"PARIS was used, because cardinality={pair.cardinality} needs it."
+        return compose(["method=paris", *([LITERALS] if has_literals(pair) else [])]), pair, reason
+    if pair.matched_kinds is not None:
+        compose = partial(_for_ontologies, compose, needs_validation)
+    usual = fitting_settings(AUTO, AUTO, has_gpu)
+    if not has_literals(pair) or not are_few(pair):
+        return compose(usual if num_given(pair) else [*usual, LITERALS]), pair, None
+    with_them = compose([*usual, LITERALS])
+    if not is_open or with_them.literals.name == "none":
+        return with_them, pair, None
+    pair = with_literals(with_them, pair)
+    assert pair.literals is not None
+    choice = choose_method(pair.literals, num_given(pair), has_gpu, needs_validation)
+    logger.info(choice.reason)
+    return compose(choice.settings), pair, choice.reason
+
+
+def _for_ontologies(
+    compose: Callable[[list[str]], DictConfig], needs_validation: bool, settings: list[str]
+) -> DictConfig:
+    """Compose a configuration whose defaults suit the names of ontologies."""
+    similar = compose(settings).literals.name == "similar"
+    added = [*([NAMES_ALIKE] if similar else []), *([] if needs_validation else [LIKELY])]
+    return compose([*settings, *added])

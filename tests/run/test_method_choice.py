@@ -1,0 +1,92 @@
+"""The choice of the method for graphs with literals and few or no links."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from emea import Aligner
+from emea.config.composition import composed
+from emea.config.settings.execution import CPU_SETTINGS, LITERALS
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.run.method_choice import NO_VALIDATION, are_few, choose_method, is_open, suited
+from emea.run.parts import with_literals
+from tests.literals.pairs_with_values import graph_with_values, pair_with_values
+
+NUM = 200
+
+
+def graph(triples_per_entity: int, shift: int = 0) -> KnowledgeGraph:
+    """Entities of which half have a name; the edges are the same for each shift of the ids."""
+    ends = np.random.default_rng(3).integers(0, NUM, (triples_per_entity * NUM, 2))
+    moved = (ends + shift) % NUM
+    edges = [(int(a), 0, int(b)) for (a, b), (c, d) in zip(moved, ends, strict=True) if c != d]
+    names = [((entity + shift) % NUM, 0, f"name {entity}") for entity in range(NUM // 2)]
+    return graph_with_values(NUM, names, edges)
+
+
+def pair(triples_per_entity: int, num_links: int = 0) -> GraphPair:
+    made = pair_with_values(graph(triples_per_entity), graph(triples_per_entity, 7))
+    entities = np.arange(num_links)
+    return replace(made, links=np.stack([entities, (entities + 7) % NUM], axis=1))
+
+
+def compose(*settings: str) -> object:
+    return lambda usual: composed([*usual, "split=known", "tracking=none", *settings])
+
+
+@pytest.mark.parametrize(("triples", "method"), [(4, "emea"), (1, "paris"), (0, "paris")])
+def test_the_structure_decides(triples: int, method: str) -> None:
+    config, graphs, reason = suited(compose(), pair(triples), True, has_gpu=False)
+    assert config.method.name == method and config.literals.name == "similar"
+    assert graphs.literals is not None and reason is not None
+    found = f"{graphs.literals.num_confirming:.1f} neighbours of a right pair agree"
+    assert (found if triples else "too few neighbours can be compared") in reason
+    assert ("EM with lightea" if method == "emea" else "PARIS") in reason
+
+
+def test_the_user_decides_first() -> None:
+    closed = suited(compose("model=rrea"), pair(4), is_open(["model=rrea"]), has_gpu=False)
+    assert closed[0].model.name == "rrea" and closed[0].literals.name == "similar"
+    assert closed[2] is None
+    without = suited(compose("literals=none"), pair(4, 20), True, has_gpu=False)
+    assert without[0].literals.name == "none" and without[1].literals is None
+    for settings in (
+        ["em.iterations=2"],
+        ["method=paris"],
+        ["ensemble=seeds"],
+        ["decoding=greedy"],
+    ):
+        assert not is_open(settings)
+    assert is_open(["literals=equal", "seed=3", "data.iri_names=true", "export.threshold=0.5"])
+
+
+def test_links_join_the_anchors_until_there_are_enough() -> None:
+    assert are_few(pair(4, 19)) and not are_few(pair(4, 20))
+    assert suited(compose(), pair(4, 20), True, has_gpu=False)[0].literals.name == "none"
+    config, _, reason = suited(compose(), pair(4, 19), True, has_gpu=False)
+    assert config.literals.name == "similar" and config.split.num_validation == 0
+    assert reason is not None
+
+
+def test_validation_links_are_held_out_if_they_are_needed() -> None:
+    literals = with_literals(composed([LITERALS]), pair(4)).literals
+    assert literals is not None
+    assert choose_method(literals, 19, has_gpu=False).settings == [
+        *CPU_SETTINGS,
+        LITERALS,
+        NO_VALIDATION,
+    ]
+    for needs in ({"num_links": 19, "needs_validation": True}, {"num_links": 100}):
+        assert NO_VALIDATION not in choose_method(literals, has_gpu=False, **needs).settings
+
+
+def test_the_library_chooses_in_the_same_way() -> None:
+    names = [str(entity) for entity in range(NUM)]
+    rich = [replace(one, entity_names=names) for one in (pair(4).source, pair(4).target)]
+    aligner = Aligner().fit(*rich)
+    found = {match.source: match.target for match in aligner.predict()}
+    right = [found[str(entity)] == str((entity + 7) % NUM) for entity in range(NUM)]
+    assert "lightea" in repr(aligner) and np.mean(right) > 0.9
+    assert np.mean(right[NUM // 2 :]) > 0.8  # these have no name
