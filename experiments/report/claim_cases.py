@@ -50,14 +50,16 @@ def _pool(pool: str) -> str:
     return HIT if pool == "test" else "{stage}.all_targets.hit@1"
 
 
-def better(first: Method, second: Method, places: Places, pool: str = "test") -> tuple[Case, ...]:
+def better(
+    first: Method, second: Method, places: Places, pool: str = "test", by: float = TIE
+) -> tuple[Case, ...]:
     """Return the cases that check whether one method beats another on all data and ratios."""
     cases = []
     for data, ratio in places:
         both = (on_data(first, data), on_data(second, data))
         a, b = (Mean(method, data, ratio, _pool(pool), both) for method in both)
         name = f"{_short(data)} {percent(ratio)}"
-        cases.append(Case(name, (Above(a, b),), Minus(a, b)))
+        cases.append(Case(name, (Above(a, b, by),), Minus(a, b)))
     return tuple(cases)
 
 

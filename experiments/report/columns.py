@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from emea.results.report import NOT_RUN, Cell, Entry
 from experiments.report.methods import Method
+from experiments.report.report import NOT_RUN, Cell, Entry
 from experiments.report.run_table import SplitRun, cell_of, on_splits, values_at
 from experiments.report.significance import p_of_splits, p_over_splits, shown_p
 from experiments.report.study_spec import Column, Row, Scope

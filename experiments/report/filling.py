@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from emea.results.charts import stacked
-from emea.results.report import Entry, Part, Report, Table
 from experiments.archive.study import EXPERIMENTS
 from experiments.origins import short_commit
-from experiments.report.line_charts import lines, points
+from experiments.report.line_charts import lines, points, stacked
 from experiments.report.records import PaperNumbers, load_paper_numbers
+from experiments.report.report import Entry, Part, Report, Table
 from experiments.report.run_table import Runs
 from experiments.report.studies import STUDIES
 from experiments.report.study_spec import Row, Scope, Section, StudySpec, TableSpec

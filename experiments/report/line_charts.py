@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emea.results.charts import COLOURS
-from emea.results.report import Spec, Table
+from emea.results.charts import COLOURS, Spec, framed
+from experiments.report.report import Table
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left")
 WIDTH, HEIGHT = 230, 190
@@ -141,3 +141,13 @@ def _panel(chart: Chart, name: str, values: Sequence[Spec], series: Sequence[str
     ]
     panel: Spec = {"data": {"values": list(values)}, "layer": layers, "width": WIDTH}
     return panel | {"height": HEIGHT} | ({"title": name} if name else {})
+
+
+def stacked(charts: Sequence[Spec]) -> Spec:
+    """Return one specification with the charts below each other."""
+    apart = {"resolve": {"scale": dict.fromkeys(("color", "shape"), "independent")}}
+    small = [chart for chart in charts if len(chart.get("concat", ())) == 1]
+    rows = [chart for chart in charts if chart not in small]
+    if small:  # charts with a single panel share a row
+        rows.insert(0, {"hconcat": small, **apart} if len(small) > 1 else small[0])
+    return framed({"vconcat": rows, "spacing": 30, **apart} if len(rows) > 1 else dict(rows[0]))

@@ -26,12 +26,16 @@ def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
 
 
 USUAL: dict[str, Any] = {
-    **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step", "sampling"),
+    **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step"),
+    "em.sampling": "argmax",  # settings of earlier versions
+    "em.two_way.tolerance": 0.002,
     **_defaults(PaperEMSettings, "em", "ridge", "evidence"),
     "em.normaliser._target_": "SoftmaxNormaliser",
-    **_defaults(TwoWaySettings, "em.two_way", "tolerance", "max_candidates", "ridge"),
-    **_defaults(ParisRuleSettings, "rule", "markov_blanket", "subsumption_from"),
-    **_defaults(ParisRuleSettings, "rule.rules.paris", "markov_blanket", "subsumption_from"),
+    **_defaults(TwoWaySettings, "em.two_way", "max_candidates", "ridge"),
+    **_defaults(ParisRuleSettings, "rule", "markov_blanket"),
+    **_defaults(ParisRuleSettings, "rule.rules.paris", "markov_blanket"),
+    "rule.subsumption_from": "best",
+    "rule.rules.paris.subsumption_from": "best",
     **_defaults(AvoidConflictSettings, "rule", "num_neighbours"),
     **_defaults(AvoidConflictSettings, "rule.rules.avoid_conflict", "num_neighbours"),
 }
@@ -45,6 +49,7 @@ COMMON: dict[str, Any] = {
     "search.name": "exact",
     "ensemble.name": "none",
     "literals.name": "none",
+    "literals.transliterate": "none",  # runs that are older than the setting
     "protocol.test_pool": False,
     **_defaults(RREAEncoderSettings, "model.encoder", "opposite_relations"),
     **_defaults(StoppingSettings, "model.early_stopping", "held_out"),
@@ -56,7 +61,8 @@ BENCHMARK = "data.benchmark"
 
 DUAL_PARTS: dict[str, Any] = {
     **_defaults(TwoWaySettings, "em.two_way", "both_directions", "sweeps", "propagation"),
-    **_defaults(TwoWaySettings, "em.two_way", "unmatched", "matched_inclusions", "memory"),
+    **_defaults(TwoWaySettings, "em.two_way", "unmatched", "matched_inclusions"),
+    "em.two_way.memory": 0.0,  # a setting of earlier versions
     **_defaults(
         TwoWaySettings,
         "em.two_way",
@@ -181,6 +187,16 @@ STRUCTURE = Method(
 SIMILAR_NAMES = {"literals.name": "similar"}
 NAMES = replace(STRUCTURE, label="names", usual=STRUCTURE.usual | SIMILAR_NAMES)
 NAMES_WITHOUT_LINKS = replace(PARIS, label="names", usual=USUAL | SIMILAR_NAMES)
+READ_NAMES = replace(
+    ENSEMBLE,
+    label="names",
+    usual=ENSEMBLE.usual | SIMILAR_NAMES | {"literals.transliterate": "auto"},
+)
+UNREAD_NAMES = replace(
+    READ_NAMES,
+    label="names, not transliterated",
+    usual=READ_NAMES.usual | {"literals.transliterate": "never"},
+)
 RREA_SEMI = Method(
     "RREA (semi)",
     "rrea_semi",

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from emea.results.recorded_run import RecordedRun
-from emea.results.report import Cell
 from experiments.origins import machine_of
 from experiments.report.methods import (
     BENCHMARK,
@@ -19,6 +18,7 @@ from experiments.report.methods import (
     changed_setting,
     comparable_settings,
 )
+from experiments.report.report import Cell
 
 IDENTITY = (
     *("data", "ratio", "split_seed", "method", "model"),

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from emea.results.report import Part, Report, text_table
 from experiments.archive.measurements import Measurement, read_measurements
 from experiments.origins import machine_of, short_commit
+from experiments.report.report import Part, Report, text_table
 
 Columns = dict[str, Callable[[Measurement], str]]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Protocol
 
-from emea.results.report import Entry
 from experiments.report.line_charts import Chart
 from experiments.report.methods import Method
 from experiments.report.records import PaperNumbers
+from experiments.report.report import Entry
 from experiments.report.run_table import Runs
 
 RATIOS = (0.01, 0.05, 0.1, 0.2, 0.3)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from emea.results.report import NOT_RUN, Entry, Part, Report, Table, text_table
 from experiments.report.claims import CLAIM_TITLES, NOT_UPHELD, NOTE, UPHELD
 from experiments.report.columns import TOLERANCE, verdict
+from experiments.report.report import NOT_RUN, Entry, Part, Report, Table, text_table
 
 
 def claims_report(rows: Sequence[Sequence[str]]) -> Report:

@@ -9,14 +9,23 @@ from pathlib import Path
 from emea.errors import writing
 from emea.record.checked_files import write_atomic
 from emea.results.charts import svg
-from emea.results.own_runs import NOTE, PAGE, runs_report
-from emea.results.page import report_page
+from emea.results.own_runs import NOTE, PAGE, TITLE, all_runs, run_counts
 from emea.results.recorded_run import RecordedRun
-from emea.results.report import Cell, Entry, Report, as_markdown, part_texts, report_markdown
 from experiments.archive.study import EXPERIMENTS
 from experiments.report.claims import claim_rows
 from experiments.report.columns import verdict
 from experiments.report.filling import made_report, made_reports
+from experiments.report.report import (
+    Cell,
+    Entry,
+    Part,
+    Report,
+    as_markdown,
+    part_texts,
+    report_markdown,
+    text_table,
+)
+from experiments.report.report_page import report_page
 from experiments.report.run_table import run_table
 from experiments.report.speed import speed_report
 from experiments.report.studies.headline import HEADLINE, README_RESULTS
@@ -158,7 +167,7 @@ def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> list[str]:
     """
     table = run_table(runs)
     known = [with_runs_only(report) for report in made_reports(table)]
-    reports = [runs_report(runs, OWN_NOTE), *(report for report in known if report is not None)]
+    reports = [_all_runs(runs), *(report for report in known if report is not None)]
     claims = claim_rows(table, only_run=True)
     shown = [*reports[:1], *([claims_report(claims)] if claims else []), *reports[1:]]
     with writing(out):
@@ -166,6 +175,14 @@ def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> list[str]:
             write_report(report, out / report.name)
         write_atomic(out / PAGE, report_page("Recorded runs", shown))
     return [report.name for report in reports]
+
+
+def _all_runs(runs: Sequence[RecordedRun]) -> Report:
+    """Return the table of a user's own runs as a report."""
+    found = all_runs(runs)
+    table = text_table(found.columns[:1], found.columns[1:], found.rows, found.text)
+    part = Part("All runs", OWN_NOTE, table)
+    return Report("runs", TITLE, run_counts(runs), (part,), is_experiment=False)
 
 
 def with_runs_only(report: Report) -> Report | None:

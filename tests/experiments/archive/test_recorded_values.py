@@ -89,4 +89,6 @@ def test_runs_of_one_split_have_the_same_links() -> None:
             ranks = run.ranks()
             assert ranks is not None and len(ranks) == scores["num_links"]["test"]
     assert all(len(links) == 1 for links in by_split.values())
-    assert len({min(map(str, links)) for links in by_split.values()}) == len(by_split)
+    # a pair of which nothing was deleted has the links of the original pair
+    own = {split: links for split, links in by_split.items() if not str(split[0]).endswith("_0")}
+    assert len({min(map(str, links)) for links in own.values()}) == len(own)

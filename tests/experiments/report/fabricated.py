@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from emea.results.recorded_run import RecordedRun
-from emea.results.report import Table
 from experiments.archive.study import HEADER, add_runs
 from experiments.archive.study_files import HISTORY, SERIES, PackedRun, encoded_ranks
 from experiments.report.filling import fill
 from experiments.report.records import PaperNumbers, load_records
+from experiments.report.report import Table
 from experiments.report.run_table import Runs, run_table
 from experiments.report.study_spec import TableSpec
 
@@ -77,7 +77,8 @@ def write_folder(folder: Path, name: str, **changes: Any) -> None:
     run = made(name, "", **changes)
     (folder / name).mkdir(parents=True)
     (folder / name / "metrics.json").write_text(json.dumps(run.metrics))
-    (folder / name / "run.json").write_text(json.dumps(run.header))
+    header = {"name": name, "experiment": "tests", "start_time": 0, **run.header}
+    (folder / name / "run.json").write_text(json.dumps(header))
 
 
 def viewed(runs: Iterable[RecordedRun], study: str = "") -> Runs:

@@ -235,46 +235,42 @@ def test_figures_are_checked_under_the_protocol_of_their_runs(
     assert verdict_on(claim, released, "strict") == "not run"
 
 
+MANY = {"initial": [2] * 20 + [1] * 5, "final": [1] * 25}
+SOME = {"initial": [2] * 5 + [1] * 20, "final": [1] * 25}
+FEW = {"initial": [2] + [1] * 24, "final": [1] * 25}
+"""Ranks of 25 entities, of which 20, 5 (p = 0.022) or one differ."""
+
+SIGNIFICANT = "EMEA differs from RREA, p < 0.01 on every split"
+
+
 @pytest.mark.parametrize(
-    ("claim", "kind"),
+    ("claim", "training", "words"),
     [
-        ("EMEA differs from RREA, p < 0.01 on every split", {"training": "sup"}),
-        ("EMEA differs from RREA (semi), p < 0.05 on every split", {"training": "semi"}),
+        (SIGNIFICANT, "sup", ["upheld", "not upheld", "not upheld"]),
+        (
+            "EMEA differs from RREA (semi), p < 0.05 on every split",
+            "semi",
+            ["upheld", "upheld", "not upheld"],
+        ),
     ],
 )
 def test_a_difference_is_significant_or_not(
-    claim: str, kind: dict[str, Any], tmp_path: Path
+    claim: str, training: str, words: list[str], tmp_path: Path
 ) -> None:
-    many = {"initial": [2] * 20 + [1] * 5, "final": [1] * 25}
-    few = {"initial": [2] + [1] * 24, "final": [1] * 25}
-    assert verdict_on(claim, [write_run(tmp_path, "many", many, **kind)]) == "upheld (1 of 1)"
-    assert verdict_on(claim, [write_run(tmp_path, "few", few, **kind)]) == "not upheld (0 of 1)"
-
-
-def test_bounds_of_p_are_the_claims_own(tmp_path: Path) -> None:
-    # five of 25 entities differ: p = 0.022
-    ranks = {"initial": [2] * 5 + [1] * 20, "final": [1] * 25}
-    run, semi = (write_run(tmp_path, kind, ranks, training=kind) for kind in ("sup", "semi"))
-    assert (
-        verdict_on("EMEA differs from RREA, p < 0.01 on every split", [run])
-        == "not upheld (0 of 1)"
-    )
-    assert (
-        verdict_on("EMEA differs from RREA (semi), p < 0.05 on every split", [semi])
-        == "upheld (1 of 1)"
-    )
+    runs = [
+        write_run(tmp_path, name, ranks, training=training)
+        for name, ranks in (("many", MANY), ("some", SOME), ("few", FEW))
+    ]
+    assert [verdict_on(claim, [run]).split(" (")[0] for run in runs] == words
 
 
 def test_a_difference_must_be_significant_on_every_split(tmp_path: Path) -> None:
-    claim = "EMEA differs from RREA, p < 0.01 on every split"
-    many = {"initial": [2] * 20 + [1] * 5, "final": [1] * 25}
-    few = {"initial": [2] + [1] * 24, "final": [1] * 25}
-    clear = write_run(tmp_path, "clear", many, split_seed=0)
-    unclear = write_run(tmp_path, "unclear", few, split_seed=1)
+    clear = write_run(tmp_path, "clear", MANY, split_seed=0)
+    unclear = write_run(tmp_path, "unclear", FEW, split_seed=1)
     rankless = write_run(tmp_path, "rankless", {"final": [1] * 25}, split_seed=2)
-    assert verdict_on(claim, [clear, rankless]) == "not run"
-    assert verdict_on(claim, [clear, unclear]) == "not upheld (0 of 1)"
-    assert verdict_on(claim, [clear, unclear, rankless]) == "not upheld (0 of 1)"
+    assert verdict_on(SIGNIFICANT, [clear, rankless]) == "not run"
+    assert verdict_on(SIGNIFICANT, [clear, unclear]) == "not upheld (0 of 1)"
+    assert verdict_on(SIGNIFICANT, [clear, unclear, rankless]) == "not upheld (0 of 1)"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 
 from emea.config.composition import option_names
 from emea.results.charts import svg
-from emea.results.page import vega_bundle
 from emea.results.recorded_run import RecordedRun
-from emea.results.report import report_markdown
 from experiments.archive.study import EXPERIMENTS, find_studies
+from experiments.report.report import report_markdown
+from experiments.report.report_page import vega_bundle
 from experiments.report.studies import STUDIES
 from experiments.report.write import DOCUMENTS, PAGE, PICTURE, Results, report_csv
 

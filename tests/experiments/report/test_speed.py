@@ -2,9 +2,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from emea.results.report import as_markdown
 from experiments.archive.measurements import MEASUREMENTS_FILE, read_measurements
 from experiments.archive.study import EXPERIMENTS
+from experiments.report.report import as_markdown
 from experiments.report.speed import speed_report
 
 MEASUREMENTS = EXPERIMENTS / "speed"

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
+from emea.results.charts import Spec
 from emea.results.recorded_run import RecordedRun
-from emea.results.report import Report, Spec
 from experiments.report.filling import made_report
 from experiments.report.methods import DUAL_PARTS, EMEA
+from experiments.report.report import Report
 from experiments.report.run_table import run_table
 from experiments.report.significance import shown_p
 from experiments.report.studies import STUDIES

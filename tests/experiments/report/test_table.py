@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from emea.results.report import Cell, Entry, Part, Report, Table, as_markdown
 from experiments.report.columns import Difference, Measured, Printed, verdict
 from experiments.report.methods import EMEA, PARIS, RREA, Method
 from experiments.report.records import PaperNumbers
+from experiments.report.report import Cell, Entry, Part, Report, Table, as_markdown
 from experiments.report.studies.common import compared
 from experiments.report.study_spec import Row, TableSpec
 from experiments.report.write import report_csv

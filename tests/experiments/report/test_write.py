@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from emea.results.report import NOT_RUN, Part, Report, report_markdown, text_table
 from experiments.report.filling import made_report, made_reports
+from experiments.report.report import NOT_RUN, Part, Report, report_markdown, text_table
 from experiments.report.run_table import run_table
 from experiments.report.studies import STUDIES
 from experiments.report.write import (
