@@ -17,6 +17,7 @@ BENCHMARKS = {
     "hubs": "reasoning with a matched pair of hubs, by their degree",
     "suggested-labels": "Hit@1 after suggested labels and after random ones",
     "growing-graphs": "updates of a run against new runs after its graphs have grown",
+    "mutants": "whether the tests notice small changes of the critical code",
     "load-ntriples": "reading large N-Triples files",
 }
 USUAL = ("compare", "hubs", "overhead", "start-up", "default-run")

@@ -42,7 +42,7 @@ from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels import sparse_pattern
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
-from emea.fit.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 from emea.matching.beliefs import Beliefs
 from emea.record.pair_file import load_pair
 from emea.rules.paris import PARIS
@@ -207,7 +207,7 @@ def _steps(
     settings: dict[str, Any] = {"lr": 0.005, "alpha": 0.9, "eps": 1e-7}
     optimizer = RMSprop(model.parameters(), **settings)
     step = OptimisationStep(partial(objective, model, links), optimizer)
-    ours = GraphedStep(step) if device.type == "cuda" else step
+    ours = GraphedStep(step, [optimizer], GraphMemory()) if device.type == "cuda" else step
     usual = torch.optim.RMSprop(model.parameters(), **settings)
     return ours, OptimisationStep(partial(objective, direct, links), usual)
 

@@ -128,7 +128,7 @@ def _phases(graph: KnowledgeGraph) -> Numbers:
 
     start = time.process_time()
     carriers = evidence.carriers(beliefs)
-    support_of(Grounds(source, target, carriers, included.as_dict()), 0, 0)
+    support_of(Grounds(source, target, carriers, included), 0, 0)
     numbers["explanation"] = time.process_time() - start
     return numbers
 

@@ -25,7 +25,7 @@ def loop_values(
     targets, probs = beliefs.targets.tolist(), beliefs.probs.tolist()
     functional = rule.source.inverse_functionality.tolist()
     target_functional = rule.target.inverse_functionality.tolist()
-    inclusion = rule.inclusions()
+    inclusion = rule.inclusions().as_dict()
     values = []
     for entity in entities:
         row = []
