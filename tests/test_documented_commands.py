@@ -19,6 +19,7 @@ from emea.cli.main import COMMANDS, main
 from emea.cli.run import resumed_folder
 from emea.config.command_line import check_overrides
 from emea.config.composition import CONF, composed, option_names
+from emea.config.settings.execution import CPU_SETTINGS, LITERALS
 
 from .sweeping import called_here
 
@@ -135,9 +136,8 @@ def check_align(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
     options = align_command._parser().parse_intermixed_args(arguments)
     options.out = Path("no_such_folder")
-    has_links = options.links is not None
-    usual = align_command.CPU_SETTINGS if has_links else align_command.NO_LINKS_SETTINGS
-    align_command._config(options, usual)
+    literals = [] if options.links is not None else [LITERALS]
+    align_command._config(options, [*CPU_SETTINGS, *literals])
 
 
 @pytest.mark.parametrize("command", COMMANDS_OF_PAGES, ids=str)
@@ -232,7 +232,7 @@ def test_named_objects_exist(path: Path) -> None:
 
 
 OTHER_SETTINGS = {
-    *("rule.subsumption_from", "tracking.uri"),
+    "tracking.uri",
     *("trainer.global_step", "trainer.callback_metrics", "trainer.should_stop"),  # Lightning's own
 }
 
