@@ -81,6 +81,6 @@ def test_the_commands(programs: Path, tmp_path: Path) -> None:
     called(emea, "run", "-m", *TINY, "ratio=0.1,0.2", cwd=tmp_path)
     assert "alignment.nt" in called(emea, "predict", "run", "--formats", "nt", cwd=tmp_path)
     assert "→" in called(emea, "explain", "run", "--entity", "3", cwd=tmp_path)
-    assert "3 runs: wrote" in called(emea, "report", cwd=tmp_path)
+    assert "3 runs: wrote" in called(emea, "report", "--runs", "run", "multirun", cwd=tmp_path)
     assert (tmp_path / "report" / "report.html").is_file()
     assert "already there 3" in called(emea, "sync", "run", "multirun", cwd=tmp_path)
