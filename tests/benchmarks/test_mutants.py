@@ -42,6 +42,7 @@ def test_each_mutant_has_one_changed_expression() -> None:
         compile(one.text, one.path, "exec")
 
 
+@pytest.mark.slow
 def test_the_draw_covers_each_critical_module_but_no_equivalent_mutant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

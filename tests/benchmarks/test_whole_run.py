@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import overhead, whole_run
+from benchmarks import whole_run
 from emea.config.checks import check_config
 from emea.config.composition import composed
 from emea.config.run_config import RunConfig
@@ -20,19 +20,6 @@ def test_a_whole_run_is_timed_and_described() -> None:
     assert 0 < numbers["neural_s"] < numbers["total_s"]
     assert numbers["joint_cpu_s"] > 0
     assert 0 <= numbers["final"]["hit@1"] <= 1
-
-
-@pytest.mark.slow
-def test_the_shares_add_up() -> None:
-    numbers = overhead.shares(QUICK)
-    details = {f"{part}_s": numbers.pop(f"{part}_s") for part in overhead.DETAILS}
-    parts = [value for name, value in numbers.items() if name.endswith("_s") and name != "total_s"]
-    assert sum(parts) == pytest.approx(numbers["total_s"])
-    assert details["trainers_s"] > 0 and details["setup_s"] > 0
-    assert details["eager_steps_s"] == details["capture_s"] == 0  # these need a GPU
-    assert not [name for name in numbers if name.endswith("_seconds")]
-    assert all(value > 0 for value in parts)
-    assert 0 < numbers["share_of_overhead"] < 1
 
 
 @pytest.mark.parametrize(

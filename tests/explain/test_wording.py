@@ -11,7 +11,7 @@ from emea.explain import wording
 from emea.explain.explanation import Entity, Explanation
 from emea.explain.text import MOST_GROUPS, print_explanations
 
-from .fabricated import case, explanation, piece, silent, source, target
+from .fabricated import case, explanation, piece, source, target
 
 
 @pytest.mark.parametrize(
@@ -55,54 +55,11 @@ def test_links_of_the_data_are_marked(link: str | None, said: str) -> None:
     assert leaked.endswith("the run used test links (protocol=released).")
 
 
-@pytest.mark.parametrize(
-    ("asked", "rival", "name"),
-    [(1, 2, "runner-up"), (2, 1, "preferred"), (None, 1, "preferred"), (1, None, "runner-up")],
-)
-def test_the_rival_is_named_by_its_place(asked: int | None, rival: int | None, name: str) -> None:
-    cases = {"asked": case(1, (), rank=asked), "rival": case(2, (), rank=rival)}
-    assert wording.rival_name(explanation(answer=None, **cases)) == name
-    decoded = wording.rival_name(explanation(**cases))
-    assert decoded == ("ranked higher" if name == "preferred" else name)
-
-
 def test_long_literals_are_cut_and_contained_iris_are_not() -> None:
     assert Entity(0, "http://a.org/b").short == "b"
     assert Entity(0, '"see http://a.org/b"').short == '"see http://a.org/b"'
     shown = Entity(0, f'"{"long " * 100_000}"').short
     assert len(shown) == 200 and shown.startswith('"long long') and shown.endswith("…")
-
-
-def test_the_comparison_leaves_out_missing_values() -> None:
-    told = explanation()
-    shown = [*wording.comparison(told), *wording.features(told)]
-    rows = {row[0]: row[1:] for row in shown}
-    assert rows["final probability"] == ("0.80", "0.10")
-    assert rows["neural model"] == ("0.25, rank 2", "0.25, rank 2")
-    assert rows["neighbours that support it"] == ("2 of 4", "1 of 3")
-    assert rows["3.00 * paris"] == ("+2.70", "+2.70")
-    assert "coverage" not in rows and "weighted sum" not in rows
-    assert all(row[2] == "" for row in wording.comparison(explanation(rival=None)))
-
-
-def test_what_speaks_against_a_pair() -> None:
-    only = "Only Target_&_1 is supported by Source_<12>."
-    claimed = "Target_&_1 is also a candidate of Source_<99> (0.40, its best) and 2 more."
-    free = "No other source entity claims Target_&_2."
-    assert wording.against(explanation()) == [only, claimed, free]
-    assert wording.against(explanation(rival=None)) == [claimed]
-
-
-@pytest.mark.parametrize(
-    ("neighbour", "said"),
-    [
-        (silent(source(1)), "(likes →, ← hates): no match"),
-        (silent(source(1), target(2)), "(0.30), which is not a neighbour of the other entity"),
-        (silent(source(1), target(2), True), "other entity, but through unrelated relations"),
-    ],
-)
-def test_silence_has_its_reason(neighbour: Any, said: str) -> None:
-    assert wording.silent(neighbour).endswith(said)
 
 
 def test_numbers_never_look_certain_when_they_are_not() -> None:

@@ -29,26 +29,6 @@ def picture(**numbers: float) -> dict[str, Any]:
     return stacked([lines(CHART, points(CHART, table(**numbers)))])
 
 
-def test_points_are_what_was_measured() -> None:
-    found = points(CHART, table())
-    assert [(p["panel"], p["series"], p["x"], p["y"]) for p in found] == [
-        ("zh", "model", "1%", 0.1),
-        ("zh", "EMEA", "1%", 0.5),
-        ("zh", "EMEA", "20%", 0.9),
-        ("fr", "model", "5%", 0.2),
-    ]
-    assert (found[1]["low"], found[1]["high"], found[1]["value"]) == (0.4, 0.6, "0.500")
-    assert "low" not in found[0]
-
-
-def test_panels_have_their_own_places_and_common_series() -> None:
-    first, second = picture()["concat"]
-    assert (first["title"], second["title"]) == ("zh", "fr")
-    encodings = [panel["layer"][2]["encoding"] for panel in (first, second)]
-    assert [one["x"]["sort"] for one in encodings] == [["1%", "20%"], ["5%"]]
-    assert {tuple(one["color"]["scale"]["domain"]) for one in encodings} == {("model", "EMEA")}
-
-
 def test_drawings_are_repeatable_and_need_no_other_file() -> None:
     drawn = svg(picture())
     # the last bits of a mean differ between machines

@@ -33,21 +33,6 @@ COMPARISON = Comparison(
 )
 
 
-def test_text() -> None:
-    text = as_text(COMPARISON)
-    assert "em.name" in text and "paper" in text
-    assert "Hit@1 +0.2500, p = 0.040" in text
-    assert "MRR -0.5000, p < 0.001" in text
-    assert "links won 2, lost 1, both right 0, neither 1" in text
-    assert f"won: {ODD} = t, 1 (rank none to 1)" in text
-    assert "lost: s2 = t2 (rank 1 to 2.5)" in text
-    lines = [line for line in text.splitlines() if line.startswith("  final.")]
-    assert [line.split() for line in lines] == [
-        ["final.hit@1", "0.5000", "0.7500"],
-        ["final.mr", "12.3", "-"],
-    ]
-
-
 @pytest.mark.parametrize(
     ("test", "said"),
     [

@@ -118,9 +118,3 @@ def history(*hits: tuple[float, float], neural: Sequence[float] = ()) -> list[di
         }
         for (of_neural, of_joint), seconds in zip(hits, trained, strict=False)
     ]
-
-
-def rows_of(table: str) -> list[list[str]]:
-    """The cells of a Markdown table, without its head."""
-    lines = [line for line in table.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]

@@ -6,9 +6,7 @@ import pytest
 
 from emea.errors import DataError
 from emea.results.recorded_run import load_run_folders
-from experiments.report.filling import provenance
-from experiments.report.records import load_committed, load_records, load_runs, load_studies
-from experiments.report.run_table import run_table
+from experiments.report.records import load_committed, load_records, load_runs
 
 from .fabricated import made, write_folder, write_run
 
@@ -40,26 +38,6 @@ def test_runs_of_uncommitted_code_are_left_out_with_a_warning(
     caplog.clear()
     assert [run.name for run in load_committed(tmp_path)] == ["b"]
     assert "ignoring runs made with uncommitted code: a" in caplog.text
-
-
-def test_the_runs_of_all_studies_are_one_pool(tmp_path: Path) -> None:
-    for study in ("table2", "table1"):
-        write_run(tmp_path / study, "a")
-    (tmp_path / "figure5").mkdir()
-    found = [(run.study, run.name) for run in load_studies(tmp_path)]
-    assert found == [("table1", "a"), ("table2", "a")]
-
-
-def test_the_origin_of_runs_is_stated_in_one_sentence() -> None:
-    cores = {"commit": "d" * 40, "gpu": "", "cpu_count": "2", "machine": "x86_64"}
-    table = run_table([made(), made("b", tags=cores, split_seed=3), made("unused")])
-    line = provenance(table, ["id-a", "id-b", "id-a"])
-    assert line.startswith(
-        "2 recorded runs. Means ± standard deviations are over split seeds 0, 3,"
-    )
-    assert "Machine: 2 x86_64 cores, some GPU; torch 2; commit cccccccccc, dddddddddd." in line
-    assert "uncommitted" in provenance(run_table([made(tags={"dirty": "true"})]), ["id-a"])
-    assert provenance(table, []) == "No run is recorded yet."
 
 
 def test_run_folders_are_found_at_any_depth(tmp_path: Path) -> None:

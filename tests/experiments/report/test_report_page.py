@@ -73,14 +73,6 @@ def body(text: str) -> str:
     return text.split("<body")[1].split("</main>")[0]
 
 
-def test_the_summary_comes_first_and_navigation_leads_to_every_part(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    assert attributes(text, "a", "href")[:2] == ["#table1", "#dual"]
-    assert attributes(text, "section", "id") == ["table1", "dual"]
-    places = [text.index(words) for words in ("First:", "A note.", "By commit c.", "Text &amp;")]
-    assert places == sorted(places)
-
-
 def test_everything_is_inside(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert "<img" not in body(text) and attributes(body(text), "script", "src") == []
@@ -103,34 +95,6 @@ def test_the_policy_allows_the_pages_own_scripts_only(file: Path) -> None:
     assert policy.startswith("default-src &#39;none&#39;")
     assert "unsafe" not in policy and policy.count("sha256-") == 3
     assert html_document("t", "<p>x</p>", "").count("script-src") == 0
-
-
-def cell(content: str, runs: tuple[str, ...] = ()) -> str:
-    entry = Entry(content, Cell(0.5, 0.0, 1, runs), is_ours=True)
-    table = Table(("a",), ("b",), frozenset({"b"}), ((("x",), (entry,)),), shows_all=True)
-    text = report_page("T", [Report("t", "t", "", (Part("", "", table),))])
-    return text.split("<td")[2].split("</td>")[0]
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("within", '><span class="badge good">within</span>'),
-        ("upheld (3 of 3)", '><span class="badge good">upheld</span> (3 of 3)'),
-        ("not upheld", '><span class="badge bad">not upheld</span>'),
-        ("not run", '><span class="badge none">not run</span>'),
-        ("above all else", ">above all else"),
-        ("withins", ">withins"),
-        ("`within`", "><code>within</code>"),
-    ],
-)
-def test_verdicts_are_badges(content: str, expected: str) -> None:
-    assert cell(content) == expected
-
-
-def test_cells_name_their_runs_and_long_cells_get_room() -> None:
-    assert cell("0.5", ("zh-s0", "zh-s1")).startswith(' title="Runs: zh-s0, zh-s1">')
-    assert cell("word " * 10).startswith(' class="prose">')
 
 
 def column(shown: Any, number: int) -> list[str]:

@@ -19,13 +19,12 @@ from experiments.report.methods import (
     RREA,
     USUAL,
     Method,
-    changed_setting,
     comparable_settings,
     validation_from_train,
 )
-from experiments.report.run_table import cell_of, run_table, values_at
+from experiments.report.run_table import values_at
 
-from .fabricated import NEURAL, alone, history, made, reasoned, scores, viewed
+from .fabricated import NEURAL, alone, made, reasoned, viewed
 
 NOT_PARTS = {"_target_", "_partial_", "tolerance", "max_candidates", "ridge"}
 """Settings of two-way compatibility that switch nothing off."""
@@ -159,53 +158,6 @@ def test_the_usual_settings_are_the_defaults(rule: str) -> None:
 
 def other(key: str, value: Any) -> dict[str, Any]:
     return {f"em.two_way.{key}": value}
-
-
-@pytest.mark.parametrize(
-    ("params", "metrics", "told"),
-    [
-        ({}, {}, None),
-        (other("features", "['similarity', 'noisy_or', 'coverage']"), {}, "without evidence"),
-        (other("features", "['noisy_or']"), {}, "without similarity, evidence, coverage"),
-        (other("both_directions", False), {}, "one direction"),
-        (other("sweeps", 1), {}, "one belief update per iteration"),
-        (other("sweeps", 7), {}, "two_way.sweeps=7"),
-        (other("memory", 0.5), {}, "running mean of similarities"),
-        (other("fused_answer", False), {}, "answers from the encoder"),
-        ({"em.iterations": 3}, {}, "iterations=3"),
-        ({}, {"model": "lightea"}, "model=lightea"),
-        ({}, {"training": "semi"}, "training=semi"),
-        (other("sweeps", 1), {"model": "lightea"}, None),
-        (other("sweeps", 1) | {"seed": 1}, {}, None),
-        (other("sweeps", 1) | other("propagation", 0), {}, None),
-        ({}, {"model": "lightea", "training": "semi"}, None),
-    ],
-)
-def test_the_one_thing_that_is_changed(
-    params: dict[str, Any], metrics: dict[str, Any], told: str | None
-) -> None:
-    assert changed_setting(made(em="dual", params=DUAL_PARTS | params, **metrics)) == told
-
-
-def test_values_have_paths() -> None:
-    steps = history((0.1, 0.2), (0.5, 0.4), neural=(100.0, 20.0))
-    [row] = run_table([made(history=steps)]).to_dict("records")
-    values = row["values"]
-    assert values["final.all_targets.hit@1"] == 0.25
-    assert values["history.1.joint.hit@1"] == values["history.last.joint.hit@1"] == 0.4
-    assert (values["seconds.first"], values["seconds.neural"]) == ([100.0], [20.0])
-    assert values["seconds.joint"] == [0.75]
-    assert (row["iterations"], row["machine"]) == (1, "some GPU")
-
-
-def test_means_over_splits() -> None:
-    runs = [made("a", final=scores(0.4)), made("b", final=scores(0.5), split_seed=1)]
-    cell = cell_of(viewed(runs).of(EMEA, "strict", "dbp15k_zh", 0.01), "{stage}.hit@1")
-    assert cell is not None
-    assert (cell.mean, cell.num_runs) == (pytest.approx(0.45), 2)
-    assert cell.spread == pytest.approx(0.0707, abs=1e-4)
-    assert (cell.names, cell.run_ids) == (("a", "b"), ("id-a", "id-b"))
-    assert cell_of(viewed([]).of(EMEA, "strict", "dbp15k_zh", 0.01), "{stage}.hit@1") is None
 
 
 def test_splits_that_methods_share() -> None:

@@ -1,6 +1,5 @@
 """Paired t-tests over test entities."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from emea.evaluation.ranks import Ranks
 from emea.record.run_folder import links_checksum, write_ranks
 from emea.results.recorded_run import RecordedRun, load_run
 from experiments.report.run_table import SplitRun, run_table
-from experiments.report.significance import largest_p, p_of_splits, shown_p
+from experiments.report.significance import largest_p, p_of_splits
 
 from .fabricated import write_folder, write_run
 
@@ -76,21 +75,3 @@ def test_a_run_folder_knows_its_links(tmp_path: Path) -> None:
     links, ranks = np.arange(4).reshape(2, 2), Ranks(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     write_ranks(tmp_path / "a", links, {"initial": ranks, "final": ranks})
     assert load_run(tmp_path / "a").tested_links() == ("d" * 64, links_checksum(links))
-
-
-@pytest.mark.parametrize(
-    ("of_splits", "text"),
-    [
-        ([], ""),
-        ([None], ""),
-        ([math.nan], ""),
-        ([1.0], "1.000"),
-        ([0.0005, 0.0123], "0.012"),
-        ([0.001], "0.001"),
-        ([0.00099], "< 0.001"),
-        ([0.0], "< 0.001"),
-        ([0.0, None, 0.5], "0.500 (2 of 3 splits)"),
-    ],
-)
-def test_how_p_is_shown(of_splits: list[float | None], text: str) -> None:
-    assert shown_p(of_splits) == text

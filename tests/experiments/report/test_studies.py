@@ -4,22 +4,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from emea.results.charts import Spec
 from emea.results.recorded_run import RecordedRun
 from experiments.report.filling import made_report
-from experiments.report.methods import DUAL_PARTS, EMEA
+from experiments.report.methods import DUAL_PARTS
 from experiments.report.report import Report
 from experiments.report.run_table import run_table
 from experiments.report.significance import shown_p
 from experiments.report.studies import STUDIES
-from experiments.report.study_spec import DBP15K, DWY100K, RATIOS
-from experiments.report.violins import distribution, outline
+from experiments.report.study_spec import DBP15K, RATIOS
 
-from .fabricated import alone, history, made, reasoned, scores, texts, viewed
+from .fabricated import history, made, scores, texts
 
 Texts = dict[tuple[str, ...], dict[str, str]]
 ZH = ("dbp15k_zh", "1%")
@@ -53,34 +50,6 @@ def tables(report: Report) -> dict[str, Texts]:
     return {part.title: texts(part.table) for part in report.parts if part.table}
 
 
-def drawn(spec: Spec) -> dict[str, dict[str, list[tuple[str, float]]]]:
-    """The points of a single chart by panel and series."""
-    found: dict[str, dict[str, list[tuple[str, float]]]] = {}
-    for panel in spec["concat"]:
-        for value in panel["data"]["values"]:
-            series = found.setdefault(panel.get("title", ""), {})
-            series.setdefault(value["series"], []).append((value["x"], value["y"]))
-    return found
-
-
-def test_table1_has_every_cell_and_the_all_target_ranking(published: Path) -> None:
-    runs = [alone(0.2), reasoned("paris", 0.3), made("s0", final=scores(0.4))]
-    runs += [made("s1", final=scores(0.5), split_seed=1), made("dual", em="dual")]
-    report = report_of("table1", runs, published)
-    found = tables(report)
-    assert len(found["Hit@1 among test targets"]) == 5 * 5 * 5
-    assert found["Hit@1 among test targets"][*ZH, "EMEA"]["verdict, strict"] == "below"
-    assert found["MR among test targets"][*ZH, "EMEA"]["paper"] == "116.4"
-    everywhere = found["Hit@1 among all targets"]
-    assert everywhere[*ZH, "EMEA"]["strict"] == "0.225 ± 0.035"
-    assert {labels[0] for labels in everywhere}.isdisjoint(DWY100K)
-    large = [
-        e for part in report.parts for e in part.entries if e.line and e.line["data"] in DWY100K
-    ]
-    assert large and all(entry.cell is None for entry in large)
-    assert report.provenance.startswith("5 recorded runs. ")
-
-
 def test_times_are_means_over_iterations(published: Path) -> None:
     hits = ((0.1, 0.2), (0.3, 0.4), (0.5, 0.6))
     whole = made("whole", history=history(*hits, neural=(100.0, 20.0, 30.0)))
@@ -99,59 +68,6 @@ def test_times_are_means_over_iterations(published: Path) -> None:
     }
     own = made("own", "table4", split_seed=2, history=history(*hits, neural=(9.0, 1.0, 1.0)))
     assert tables(report_of("table4", [whole, own], published))[""][ZH]["first"] == "9.00"
-
-
-def with_k(value: int, hit: float, **changes: float) -> RecordedRun:
-    return made(f"k{value}", params={"em.num_candidates": value}, final=scores(hit), **changes)
-
-
-def test_figure7_compares_values_on_common_splits(published: Path) -> None:
-    runs = [with_k(10, hit, split_seed=seed) for seed, hit in enumerate((0.1, 0.2, 0.5))]
-    runs += [with_k(20, 0.6, split_seed=seed) for seed in (1, 2)] + [with_k(50, 0.7, split_seed=2)]
-    n15 = {"params": {"rule.num_neighbours": 15}, "rule": "avoid_conflict", "ratio": 0.1}
-    report = report_of("figure7", [*runs, made("n15", **n15)], published)
-    found = tables(report)["Hit@1 and mean rank, protocol `strict`"]
-    assert len(found) == 3 * 4 * 3
-    assert found["K, PARIS", "10", "1%"] == {"Hit@1": "0.500", "MR": "5.0"}
-    assert found["N, AvoidConf", "15", "10%"]["Hit@1"] == "0.500"
-    assert found["K, PARIS", "5", "1%"] == {"Hit@1": "not run", "MR": "not run"}
-    assert report.chart is not None
-    hit, rank = report.chart["vconcat"]
-    assert drawn(hit)["K, PARIS"] == {"1%": [("10", 0.5), ("20", 0.6), ("50", 0.7)]}
-    assert drawn(rank)["K, PARIS"] == {"1%": [("10", 5.0), ("20", 6.0), ("50", 7.0)]}
-
-
-def stage(mean: float, conflicts: float, num_entities: int = 100) -> dict[str, Any]:
-    """A share ``mean`` of the entities has compatibility 1, the others have 0."""
-    high = round(mean * num_entities)
-    histogram = [num_entities - high, *[0] * 48, high]
-    return {"mean": mean, "conflicts": conflicts, "histogram": histogram, "num_unmatched": 0}
-
-
-def compatible(initial: float, final: float, num_entities: int = 100) -> dict[str, Any]:
-    stages = {"initial": initial, "final": final}
-    section = {name: stage(mean, 1 - mean, num_entities) for name, mean in stages.items()}
-    return section | {"oracle": stage(0.9, 0.0, num_entities)}
-
-
-def test_splits_have_equal_weight_in_a_distribution() -> None:
-    runs = [made("a", compatibility=compatible(0.2, 0.6))]
-    runs += [made("b", compatibility=compatible(0.4, 0.8, 1000), split_seed=1)]
-    found = viewed(runs).of(EMEA, "strict", "dbp15k_zh", 0.01)
-    shares = distribution(found, "initial")
-    assert len(found) == 2
-    assert shares[[0, -1]] == pytest.approx([0.7, 0.3])
-    assert shares.sum() == pytest.approx(1)
-
-
-def test_an_outline_keeps_the_shares() -> None:
-    shares = np.zeros(50)
-    shares[[0, 25]] = 0.5
-    height, width = outline(shares)
-    assert (height[0], height[-1]) == (0, 1)
-    assert width.max() == pytest.approx(1)
-    # the part that is reflected at the end stays inside: both halves hold the same
-    assert width[1:14].sum() == pytest.approx(width[14:-1].sum(), rel=1e-3)
 
 
 def dual(name: str, hit: float, params: dict[str, Any] | None = None, **more: Any) -> RecordedRun:

@@ -5,39 +5,17 @@ from typing import Any
 
 import pytest
 
-from experiments.report.filling import made_report, made_reports
-from experiments.report.report import NOT_RUN, Part, Report, report_markdown, text_table
+from experiments.report.filling import made_reports
+from experiments.report.report import NOT_RUN
 from experiments.report.run_table import run_table
-from experiments.report.studies import STUDIES
 from experiments.report.write import (
     BLOCKS,
     with_block,
     with_runs_only,
     write_own_runs,
-    write_report,
 )
 
 from .fabricated import made
-
-
-def test_a_report_says_how_it_is_run() -> None:
-    part = Part("Hit@1", "a note", text_table(["a"], ["b"], [["x", "1"]]))
-    report = Report("table9", "A title", "text", (part,), "origin")
-    table = "| a | b |\n| --- | ---: |\n| x | 1 |"
-    command = "Run it with `emea run -m experiment=table9`."
-    assert report_markdown(report) == (
-        f"# A title\n\n{command}\n\ntext\n\n## Hit@1\n\na note\n\n{table}\n\norigin\n"
-    )
-
-
-def test_what_a_report_has_is_written(tmp_path: Path) -> None:
-    report = made_report(STUDIES["figure7"], run_table([made()]))
-    write_report(report, tmp_path / "figure7")
-    written = {path.name for path in (tmp_path / "figure7").iterdir()}
-    assert written == {"results.md", "results.csv", "figure7.svg"}
-    assert "](figure7.svg)" in (tmp_path / "figure7" / "results.md").read_text()
-    write_report(Report("text", "Only text", "", ()), tmp_path / "text")
-    assert [path.name for path in (tmp_path / "text").iterdir()] == ["results.md"]
 
 
 def test_a_block_is_replaced_and_nothing_else() -> None:
