@@ -61,9 +61,11 @@ def write_named_pair(folder: Path) -> None:
 def test_experiments_on_names_find_equal_names(experiment: str, tmp_path: Path) -> None:
     write_named_pair(tmp_path / "pair")
     small = ["tracking=none", "data=openea", f"data.folder={tmp_path / 'pair'}", "trainer=cpu"]
+    small += ["model.encoder.dim=32", "em.iterations=1"]
     if experiment == "literals":
-        small += ["skip_recorded=false", "split.num_validation=10", "model.encoder.dim=32"]
-        small += ["model.encoder.output_dim=32", "ratio=0.3"]
+        small += ["split.num_validation=10", "model.encoder.output_dim=32", "ratio=0.3"]
+    else:
+        small += ["model.initial_epochs=20", "model.epochs_per_iteration=5"]
     for number, job in enumerate(jobs(experiment, [*small, "skip_recorded=false"])):
         config = composed(job)
         assert config.literals.name == "similar" and config.data.iri_names
