@@ -18,26 +18,15 @@ from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
 from emea.record.run_name import run_name
 from emea.record.run_record import flat_params
-from emea.run import job
 from emea.run.job import run_job
 from emea.run.parts import draw_split
 
 from ..sweeping import called_here
+from .test_wall import permuted_targets, predictions, without_test_links
 
 Configs = Callable[..., DictConfig]
 
 BASELINES = [method for method in option_names("method") if method != "emea"]
-FILES = ("alignment.tsv", "checkpoint.safetensors", "beliefs.npz")
-
-
-def permuted(split: Split) -> Split:
-    test = split.test.copy()
-    test[:, 1] = np.random.default_rng(1).permutation(test[:, 1])
-    return replace(split, test=test)
-
-
-def without_test_links(split: Split) -> Split:
-    return replace(split, test=split.test[:0])
 
 
 def other_seeds(split: Split) -> Split:
@@ -50,23 +39,6 @@ def other_validation(split: Split) -> Split:
     return replace(split, supervision=replace(known, validation=known.validation[:3]))
 
 
-def predictions(
-    config: DictConfig,
-    folder: Path,
-    change: Callable[[Split], Split],
-    monkeypatch: pytest.MonkeyPatch,
-) -> list[bytes]:
-    with monkeypatch.context() as patch:
-        pair = load_pair(config)
-        split = change(draw_split(config, pair))
-        known = split.supervision
-        links = np.concatenate([known.train, known.validation, split.test])
-        patch.setattr(job, "load_pair", lambda _: replace(pair, links=links))
-        patch.setattr(job, "draw_split", lambda *_: split)
-        run_job(config, folder)
-    return [(folder / name).read_bytes() for name in FILES]
-
-
 @pytest.mark.parametrize(
     "method",
     [pytest.param(name, marks=() if name == "paris" else pytest.mark.slow) for name in BASELINES],
@@ -76,7 +48,7 @@ def test_predictions_depend_on_training_links_alone(
 ) -> None:
     config = tiny_config(f"method={method}", "model.initial_epochs=5")
     original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
-    for change in (permuted, without_test_links, other_validation):
+    for change in (permuted_targets, without_test_links, other_validation):
         folder = tmp_path / change.__name__
         assert predictions(config, folder, change, monkeypatch) == original, change
     assert predictions(config, tmp_path / "b", other_seeds, monkeypatch) != original
