@@ -296,17 +296,6 @@ def test_losses_on_cuda_against_double_precision(
     torch.testing.assert_close(found[1].double().cpu(), wanted[1], rtol=0, atol=1e-4 * scale)
 
 
-def test_next_to_nothing_is_nothing_on_a_cpu() -> None:
-    """Subnormal weights are what made a step on a CPU ten times as long."""
-    generator = torch.Generator().manual_seed(0)
-    values = 100 * torch.randn(20, 4000, generator=generator)
-    ids = torch.arange(20)
-    dual_amn._turn_into_weights(values, dual_amn._Pairs(ids, ids + 20), scale=30.0)
-    sizes = values.abs()
-    assert (sizes[sizes > 0] > torch.finfo(torch.float32).tiny * 1e8).all()
-    assert (sizes == 0).any() and (sizes > 0).sum() > 100
-
-
 def looped(module: ProxyMatching, rows: Tensor) -> Tensor:
     """Each entity's comparison with each proxy spelled out."""
     out = []

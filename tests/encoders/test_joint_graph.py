@@ -1,6 +1,7 @@
 """The joint structure against loops over dicts and sets."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 from hypothesis import example, given
@@ -40,6 +41,12 @@ CROWDED = as_pair(
 )
 
 
+def on_any_pair(test: Callable[[GraphPair], None]) -> Callable[[], None]:
+    for pair in (EMPTY, BARE, CROWDED):
+        test = example(pair)(test)
+    return given(pairs)(test)
+
+
 def directed_relations(pair: GraphPair) -> Relations:
     """Directed relations of each ordered pair of neighbours, in joint ids."""
     num_relations = pair.source.num_relations + pair.target.num_relations
@@ -60,10 +67,7 @@ def set_members(graph: JointGraph) -> list[list[int]]:
     return members
 
 
-@given(pairs)
-@example(EMPTY)
-@example(BARE)
-@example(CROWDED)
+@on_any_pair
 def test_sizes_count_both_graphs(pair: GraphPair) -> None:
     graph = join_graphs(pair)
     assert graph.num_source == pair.source.num_entities
@@ -72,10 +76,7 @@ def test_sizes_count_both_graphs(pair: GraphPair) -> None:
     assert graph.num_relations == pair.source.num_relations + pair.target.num_relations
 
 
-@given(pairs)
-@example(EMPTY)
-@example(BARE)
-@example(CROWDED)
+@on_any_pair
 def test_one_edge_per_ordered_pair_of_neighbours(pair: GraphPair) -> None:
     graph = join_graphs(pair)
     edges = list(zip(graph.edge_rows.tolist(), graph.edge_cols.tolist(), strict=True))
@@ -83,9 +84,7 @@ def test_one_edge_per_ordered_pair_of_neighbours(pair: GraphPair) -> None:
     assert graph.num_edges == len(edges)
 
 
-@given(pairs)
-@example(EMPTY)
-@example(CROWDED)
+@on_any_pair
 def test_edges_name_their_relation_set(pair: GraphPair) -> None:
     graph = join_graphs(pair)
     expected = directed_relations(pair)
@@ -94,8 +93,7 @@ def test_edges_name_their_relation_set(pair: GraphPair) -> None:
         assert sorted(members[index]) == sorted(expected[int(row), int(col)])
 
 
-@given(pairs)
-@example(CROWDED)
+@on_any_pair
 def test_equal_sets_are_held_once(pair: GraphPair) -> None:
     graph = join_graphs(pair)
     distinct = {frozenset(relations) for relations in directed_relations(pair).values()}
@@ -104,10 +102,7 @@ def test_equal_sets_are_held_once(pair: GraphPair) -> None:
     assert graph.set_rows.tolist() == sorted(graph.set_rows.tolist())
 
 
-@given(pairs)
-@example(EMPTY)
-@example(BARE)
-@example(CROWDED)
+@on_any_pair
 def test_incident_relations_are_distinct_per_entity(pair: GraphPair) -> None:
     expected = {
         (row, relation)
@@ -123,10 +118,7 @@ def test_incident_relations_are_distinct_per_entity(pair: GraphPair) -> None:
     assert list(zip(entities.tolist(), relations.tolist(), strict=True)) == sorted(inverse)
 
 
-@given(pairs)
-@example(EMPTY)
-@example(BARE)
-@example(CROWDED)
+@on_any_pair
 def test_closed_neighbourhoods_hold_every_entity_itself(pair: GraphPair) -> None:
     graph = join_graphs(pair)
     expected = set(directed_relations(pair)) | {(i, i) for i in range(graph.num_entities)}
@@ -134,10 +126,7 @@ def test_closed_neighbourhoods_hold_every_entity_itself(pair: GraphPair) -> None
     assert list(zip(rows.tolist(), cols.tolist(), strict=True)) == sorted(expected)
 
 
-@given(pairs)
-@example(EMPTY)
-@example(BARE)
-@example(CROWDED)
+@on_any_pair
 def test_triples_are_those_of_both_graphs(pair: GraphPair) -> None:
     expected = {tuple(triple) for triple in pair.source.triples.tolist()}
     for head, relation, tail in pair.target.triples.tolist():

@@ -6,9 +6,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor, nn
 
 from emea.encoders.objective import Ensemble, drawn_links, random_batch
+
+from ..fit.small_fits import Rows
 
 DRAWN = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
 
@@ -99,17 +100,6 @@ def test_a_random_order_on_a_gpu(cuda: torch.device, size: int) -> None:
     first, second = (drawn_links(links, size) for _ in range(2))
     assert torch.equal(first.sort().values, torch.arange(size, device=cuda))
     assert size == 1 or not torch.equal(first, second)
-
-
-class Rows(nn.Module):
-    """An encoder that returns a parameter."""
-
-    def __init__(self, num_entities: int, width: int) -> None:
-        super().__init__()
-        self.rows = nn.Parameter(torch.randn(num_entities, width))
-
-    def forward(self) -> Tensor:
-        return self.rows
 
 
 def test_cosines_are_weighted_means_of_the_members() -> None:

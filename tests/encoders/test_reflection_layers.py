@@ -9,8 +9,6 @@ from torch import Tensor
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 
-DIM = 12
-
 
 def inputs(graph: JointGraph, dim: int) -> list[Tensor]:
     """Features, unit reflectors and attention kernels, in double precision."""

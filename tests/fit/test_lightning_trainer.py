@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.errors import ConfigError
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.lightning_trainer import ResidentAccelerator, ResidentStrategy, placement
+from emea.fit.lightning_trainer import ResidentStrategy
 from emea.fit.step_block import LabelDataModule
 from emea.record.fingerprint import fingerprint
 from emea.record.pair_file import load_pair
@@ -90,11 +89,6 @@ def test_global_step_counts_the_steps_of_the_run_and_losses_are_logged(
             ("ensemble=seeds", "ensemble.num_members=2"),
             # both encoders have taken a block when their losses are logged
             {f"loss/encoder_{number}": [4, 8, 12, 14, 18, 20] for number in (1, 2)},
-        ),
-        # LightEA has its own fits
-        (
-            ("ensemble=models", "ensemble.models.dual_amn=null"),
-            {"loss/encoder_1": [2, 4, 6, 7, 10, 11], "loss/encoder_2": [8, 12]},
         ),
     ],
 )
@@ -299,24 +293,6 @@ def test_fits_are_those_of_lightnings_strategy(
     assert not watched.optimizer.state
     for name, weights in results[0].items():
         assert torch.equal(weights, results[1][name]), name
-
-
-def test_module_and_cached_memory_stay_on_the_device() -> None:
-    strategy, module = ResidentStrategy(torch.device("cpu")), mock.Mock()
-    strategy.accelerator, strategy._lightning_module = ResidentAccelerator(), module
-    with mock.patch.object(torch.cuda, "empty_cache") as emptied:
-        strategy.teardown()
-        strategy.accelerator.setup(mock.Mock(local_rank=0))
-    assert not module.cpu.called
-    assert not emptied.called
-
-
-def test_only_a_gpu_needs_the_strategy() -> None:
-    assert placement(torch.device("cpu")) == {"accelerator": "cpu"}
-    chosen: dict[str, Any] = placement(torch.device("cuda"))
-    assert isinstance(chosen["strategy"], ResidentStrategy)
-    assert chosen["strategy"].root_device == torch.device("cuda", 0)
-    assert isinstance(chosen["accelerator"], ResidentAccelerator)
 
 
 @pytest.mark.gpu

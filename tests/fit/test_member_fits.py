@@ -265,20 +265,6 @@ def test_parameters_of_objectives_are_trained() -> None:
         assert [one.scale.item() != 1 for one in objectives[:2]] == is_trained
 
 
-class OneElement(Distance):
-    """Returns a loss of shape ``[1]``, which a backward pass accepts, too."""
-
-    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
-        return super().forward(encoder, links).reshape(1).double()
-
-
-@pytest.mark.parametrize("members", [(0,), (0, 1)])
-def test_a_loss_may_have_one_element(members: tuple[int, ...]) -> None:
-    module = ensemble_of([Rows(5, 3), Rows(5, 3)], [OneElement(), Distance()])
-    fit_members(module, data_of(own_links=False), members, 4)
-    assert module.num_steps_done == 4 * len(members)
-
-
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
 def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:

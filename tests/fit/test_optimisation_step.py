@@ -2,10 +2,10 @@
 
 import copy
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -169,77 +169,6 @@ def test_graphs_share_one_stream_and_the_memory_of_the_last_one(fake_cuda: mock.
     assert gc.isenabled()
     memory.release()
     assert FakeGraph.num_alive == 0
-
-
-class FakeStream:
-    """Records in a common list which stream waits for which."""
-
-    events: ClassVar[list[tuple[str, int, int]]] = []
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def wait_stream(self, other: "FakeStream") -> None:
-        self.events.append(("waits", self.number, other.number))
-
-
-def test_members_have_their_own_streams_which_join_in_the_end(
-    fake_cuda: mock.Mock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    FakeStream.events.clear()
-    default = FakeStream(0)
-    stack = [default]
-    fake_cuda.Stream.side_effect = [FakeStream(number) for number in (1, 2, 3)]
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda: stack[-1])
-
-    @contextmanager
-    def on_stream(stream: FakeStream) -> Iterator[None]:
-        stack.append(stream)
-        yield
-        stack.pop()
-
-    monkeypatch.setattr(torch.cuda, "stream", on_stream)
-
-    def loss(weight: Tensor) -> Tensor:
-        FakeStream.events.append(("runs", stack[-1].number, round(float(weight))))
-        return weight.square()
-
-    memory = GraphMemory()
-    for _ in range(2):  # fits use the same streams
-        weights = [nn.Parameter(torch.tensor(start)) for start in (20.0, 30.0)]
-        steps = [
-            OptimisationStep(partial(loss, one), torch.optim.SGD([one], lr=0.0)) for one in weights
-        ]
-        step = GraphedStep(MemberSteps(steps, memory.member_streams(2)), [], memory)
-        FakeStream.events.clear()
-        for _ in range(4):
-            losses = step()
-        assert losses.tolist() == [400, 900]
-    main, *sides = memory.stream.number, *(one.number for one in memory.member_streams(2))
-    assert len({main, *sides}) == 3 and fake_cuda.Stream.call_count == 3
-    fork = [("waits", side, main) for side in sides]
-    run = [("runs", side, start) for side, start in zip(sides, (20, 30), strict=True)]
-    join = [("waits", main, side) for side in sides]
-    eager = [("waits", main, 0), *fork, *run, *join, ("waits", 0, main)]
-    assert FakeStream.events == eager + fork + run + join  # the capture; replays run no Python
-
-
-def test_streams_join_after_an_error(fake_cuda: mock.Mock) -> None:
-    def fail() -> Tensor:
-        raise RuntimeError("in the step")
-
-    streams: list[Any] = [mock.Mock(), mock.Mock()]
-    joint = MemberSteps([OptimisationStep(fail, None)] * 2, streams)
-    with pytest.raises(RuntimeError, match="in the step"):
-        joint()
-    joined = [call.args[0] for call in fake_cuda.current_stream().wait_stream.call_args_list]
-    assert joined == streams
-
-
-def test_cached_memory_is_released_if_little_is_free(fake_cuda: mock.Mock) -> None:
-    with mock.patch.object(torch.cuda, "max_memory_allocated", lambda: 9):
-        GraphMemory().capture(lambda: torch.zeros(()))
-    assert fake_cuda.empty_cache.called
 
 
 @pytest.mark.parametrize(("reserved", "num_kept"), [(2, 1), (3, 0)])

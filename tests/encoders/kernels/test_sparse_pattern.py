@@ -1,5 +1,6 @@
 """Sparse products against dense float64 matrices, values and gradients."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +62,13 @@ REPEATED = Drawn(((0, 0), (0, 0), (1, 0), (1, 0)), (3, 1), dim=2, seed=2)
 """More nonzeros than the matrix has elements."""
 
 
-@given(drawn_patterns())
-@example(EMPTY)
-@example(GAPS)
-@example(REPEATED)
+def on_any_pattern(test: Callable[[Drawn], None]) -> Callable[[], None]:
+    for pattern in (EMPTY, GAPS, REPEATED):
+        test = example(pattern)(test)
+    return given(drawn_patterns())(test)
+
+
+@on_any_pattern
 def test_weighted_sum_is_sparse_times_dense(drawn: Drawn) -> None:
     values = drawn.random(len(drawn.positions))
     dense = drawn.random(drawn.shape[1], drawn.dim)
@@ -72,10 +76,7 @@ def test_weighted_sum_is_sparse_times_dense(drawn: Drawn) -> None:
     torch.testing.assert_close(result, drawn.dense(values) @ dense, rtol=0, atol=1e-12)
 
 
-@given(drawn_patterns())
-@example(EMPTY)
-@example(GAPS)
-@example(REPEATED)
+@on_any_pattern
 def test_transposed_product(drawn: Drawn) -> None:
     values = drawn.random(len(drawn.positions))
     dense = drawn.random(drawn.shape[0], drawn.dim)
@@ -83,10 +84,7 @@ def test_transposed_product(drawn: Drawn) -> None:
     torch.testing.assert_close(result, drawn.dense(values).T @ dense, rtol=0, atol=1e-12)
 
 
-@given(drawn_patterns())
-@example(EMPTY)
-@example(GAPS)
-@example(REPEATED)
+@on_any_pattern
 def test_pair_dots_sample_the_dense_product(drawn: Drawn) -> None:
     left = drawn.random(drawn.shape[0], drawn.dim)
     right = drawn.random(drawn.shape[1], drawn.dim).flip(0)
@@ -96,10 +94,7 @@ def test_pair_dots_sample_the_dense_product(drawn: Drawn) -> None:
     assert result.tolist() == pytest.approx([float(value) for value in expected], abs=1e-12)
 
 
-@given(drawn_patterns())
-@example(EMPTY)
-@example(GAPS)
-@example(REPEATED)
+@on_any_pattern
 def test_row_softmax(drawn: Drawn) -> None:
     logits = 3 * drawn.random(len(drawn.positions))
     rows = [row for row, _ in drawn.positions]
@@ -116,9 +111,7 @@ def test_row_softmax_of_large_logits_stays_finite() -> None:
     assert GAPS.pattern().row_softmax(logits).tolist() == [0.5] * 4
 
 
-@given(drawn_patterns())
-@example(GAPS)
-@example(REPEATED)
+@on_any_pattern
 def test_mean_values_make_a_mean(drawn: Drawn) -> None:
     pattern = drawn.pattern()
     dense = drawn.random(drawn.shape[1], drawn.dim)
@@ -130,23 +123,18 @@ def test_mean_values_make_a_mean(drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("drawn", [EMPTY, GAPS, REPEATED])
-def test_gradient_of_weighted_sum(drawn: Drawn) -> None:
-    values = drawn.random(len(drawn.positions)).requires_grad_()
-    dense = drawn.random(drawn.shape[1], drawn.dim).requires_grad_()
-    assert torch.autograd.gradcheck(drawn.pattern().weighted_sum, (values, dense))
-
-
-@pytest.mark.parametrize("drawn", [EMPTY, GAPS, REPEATED])
-def test_gradient_of_pair_dots(drawn: Drawn) -> None:
-    left = drawn.random(drawn.shape[0], drawn.dim).requires_grad_()
-    right = drawn.random(drawn.shape[1], drawn.dim).requires_grad_()
-    assert torch.autograd.gradcheck(drawn.pattern().pair_dots, (left, right))
-
-
-@pytest.mark.parametrize("drawn", [EMPTY, GAPS, REPEATED])
-def test_gradient_of_row_softmax(drawn: Drawn) -> None:
-    logits = drawn.random(len(drawn.positions)).requires_grad_()
-    assert torch.autograd.gradcheck(drawn.pattern().row_softmax, (logits,))
+@pytest.mark.parametrize("function", ["weighted_sum", "pair_dots", "row_softmax"])
+def test_gradients(function: str, drawn: Drawn) -> None:
+    first = drawn.random(len(drawn.positions))
+    if function == "pair_dots":
+        first = drawn.random(drawn.shape[0], drawn.dim)
+    inputs = [
+        first,
+        *([] if function == "row_softmax" else [drawn.random(drawn.shape[1], drawn.dim)]),
+    ]
+    for value in inputs:
+        value.requires_grad_()
+    assert torch.autograd.gradcheck(getattr(drawn.pattern(), function), tuple(inputs))
 
 
 @pytest.mark.parametrize("function", ["weighted_sum", "pair_dots"])
@@ -209,10 +197,7 @@ def test_where_order_matters_rows_are_not_cut() -> None:
     assert whole.hubs.tolist() == cut.hubs.tolist() == [0, 3]
 
 
-@given(drawn_patterns())
-@example(EMPTY)
-@example(GAPS)
-@example(REPEATED)
+@on_any_pattern
 def test_single_precision_agrees_with_double(drawn: Drawn) -> None:
     """Single precision on a CPU uses another product than double precision."""
     pattern = drawn.pattern()

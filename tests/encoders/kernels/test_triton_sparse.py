@@ -64,22 +64,13 @@ def assert_near(result: Tensor, expected: Tensor) -> None:
 @pytest.mark.usefixtures("cuda_kernels")
 @pytest.mark.parametrize("hub", [False, True])
 @pytest.mark.parametrize("dim", DIMS)
-def test_weighted_sum(dim: int, hub: bool) -> None:
+@pytest.mark.parametrize("function", ["weighted_sum", "pair_dots"])
+def test_products(function: str, dim: int, hub: bool) -> None:
     torch.manual_seed(0)
     pattern, twin = random_pattern(hub), random_pattern(hub).cuda()
-    inputs = [torch.randn(pattern.num_nonzeros), torch.randn(NUM_COLS, dim)]
-    assert_same(pattern.weighted_sum, twin.weighted_sum, inputs)
-
-
-@pytest.mark.gpu
-@pytest.mark.usefixtures("cuda_kernels")
-@pytest.mark.parametrize("hub", [False, True])
-@pytest.mark.parametrize("dim", DIMS)
-def test_pair_dots(dim: int, hub: bool) -> None:
-    torch.manual_seed(0)
-    pattern, twin = random_pattern(hub), random_pattern(hub).cuda()
-    inputs = [torch.randn(NUM_ROWS, dim), torch.randn(NUM_COLS, dim)]
-    assert_same(pattern.pair_dots, twin.pair_dots, inputs)
+    first = (pattern.num_nonzeros,) if function == "weighted_sum" else (NUM_ROWS, dim)
+    inputs = [torch.randn(*first), torch.randn(NUM_COLS, dim)]
+    assert_same(getattr(pattern, function), getattr(twin, function), inputs)
 
 
 @pytest.mark.gpu
