@@ -345,16 +345,6 @@ def test_answers_as_a_frame(fitted: Aligner) -> None:
     assert frame[frame["is_label"]]["probability"].eq(1).all()
 
 
-def test_what_is_printed_is_one_line(fitted: Aligner) -> None:
-    pair = fitted._fitted.run.pair
-    for shown in (pair, pair.source, fitted, Aligner("lightea")):
-        assert "\n" not in repr(shown)
-        assert len(repr(shown)) < 250
-    size = f"{pair.source.num_entities} entities, {pair.source.num_relations} relations"
-    assert repr(pair.source) == f"KnowledgeGraph({size}, {pair.source.num_triples} triples)"
-    assert "model='lightea', em='dual', source=KnowledgeGraph(" in repr(fitted)
-
-
 def test_the_package_loads_its_library_when_asked() -> None:
     code = (
         "import sys, emea; assert 'Aligner' in dir(emea) and not hasattr(emea, 'nothing');"

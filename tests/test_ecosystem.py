@@ -6,7 +6,6 @@ import shlex
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,9 +44,3 @@ def test_the_hooks_are_those_of_make_test() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for hook in hooks:
         assert f"\t{hook['entry'].replace('.venv/bin', '$(BIN)')}" in makefile
-
-
-@pytest.mark.parametrize("name", ["bug", "feature"])
-def test_the_forms_of_issues_have_fields(name: str) -> None:
-    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml").read_text())
-    assert form["name"] and all(part["attributes"]["label"] for part in form["body"])

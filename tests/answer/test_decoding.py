@@ -78,9 +78,6 @@ def test_pairs_are_those_of_a_loop(tied: bool) -> None:
         assert len(set(targets)) == len(targets), seed
 
 
-NO_LABELS = torch.zeros(0, 2, dtype=torch.int64)
-
-
 def dense_shares(beliefs: Beliefs, labels: torch.Tensor, rounds: int) -> np.ndarray:
     table = free_table(beliefs, labels)
     num_source, num_target = table.shape

@@ -106,25 +106,6 @@ def test_a_chosen_precision_is_not_the_precision_of_all_matches(
     assert "More matches:" in shown and "Only sure" not in shown  # the threshold is above 0.99
 
 
-def test_after_a_high_threshold_no_lower_one_is_called_sure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = [*LINKS, "--threshold", "0.999", "--out", str(tmp_path / "result")]
-    assert main(["align", *FILES, *QUICK, *given]) == 0
-    shown = capsys.readouterr().out
-    assert "Only sure matches" not in shown
-    assert f"More matches:         emea predict {tmp_path / 'result'} --threshold 0.5" in shown
-
-
-def test_without_em_nothing_is_said_about_reasoning(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = [one for one in QUICK if not one.startswith("em.")]
-    given = [*LINKS, "--out", str(tmp_path / "result")]
-    assert main(["align", *FILES, *settings, "em=none", "em.num_candidates=1", *given]) == 0
-    assert "reasoning cannot find" not in capsys.readouterr().err
-
-
 def test_reversed_links_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [line.split("\t") for line in Path(LINKS[1]).read_text().splitlines()]
     links = tmp_path / "links.tsv"
@@ -199,12 +180,6 @@ def test_mistakes_in_settings(
     assert main(["align", *FILES, *LINKS, "--out", str(out), *arguments]) == 1
     assert sentence in capsys.readouterr().err
     assert not out.exists()
-
-
-def test_settings_are_not_called_required(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["align", FILES[0]])
-    assert "the following arguments are required: TARGET\n" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_files_is_left_unchanged(

@@ -58,14 +58,6 @@ def test_two_folders(capsys: pytest.CaptureFixture[str]) -> None:
     assert first_link().split(" = ")[0] in Path("out/c.html").read_text()
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("")
-    assert main(["compare", "a", "b", "--html", str(tmp_path / "file" / "c")]) == 1
-    assert "file/c cannot be written: " in capsys.readouterr().err
-
-
 def test_other_links_are_not_paired(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "a", "b", "c"]) == 0
     text = capsys.readouterr().out

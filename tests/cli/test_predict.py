@@ -11,7 +11,6 @@ from emea.cli.main import main as emea
 from emea.config.composition import composed
 from emea.run.job import run_job
 
-ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("variant=tiny", "em=none", "rule=none", "tracking=none", "ratio=0.2")
 
 

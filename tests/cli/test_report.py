@@ -34,17 +34,3 @@ def test_an_unwritable_out_is_reported_in_one_sentence(
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "file")]) == 1
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith(f"error: {tmp_path / 'file'} cannot be written: ")
-
-
-def test_run_folders_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_folder(tmp_path / "mine", "a", seconds={"total": 1.0})
-    assert main(["--runs", str(tmp_path / "mine"), "--out", str(tmp_path / "out")]) == 0
-    assert capsys.readouterr().out.startswith("1 run: wrote ")
-    assert (tmp_path / "out" / "report.html").is_file()
-
-
-def test_a_folder_without_runs_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
-    assert f"{tmp_path} contains no finished run" in capsys.readouterr().err

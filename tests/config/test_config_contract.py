@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,7 +134,3 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
 def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
     check_overrides(["-m", f"experiment={experiment}"])
     assert jobs(experiment)
-
-
-def test_config_files_exist_where_the_package_looks() -> None:
-    assert (Path(CONF) / "config.yaml").is_file()

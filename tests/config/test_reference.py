@@ -21,21 +21,6 @@ def test_the_page_is_current() -> None:
     assert text == options_page(), "python docs/configuration_page.py > docs/configuration.md"
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "| `em.ridge` | `0.01` | a number above 0 and at most 1,000,000 | strength of the prior",
-        "| `em.m_step` | `links` | one of links, pseudolikelihood | links: fit the rule",
-        "| `model.encoder.dims` | `[500,400,300]` | a list of whole numbers from 1 to 16,384 |",
-        "| `trainer.accelerator` | `gpu` | one of auto, cpu, gpu | device",
-        "| `data.folder` | `dbp15k/zh_en` | text | folder",
-        "| `data.num_relations` | `null` | a whole number from 1 to 1,000,000 or null | relations",
-    ],
-)
-def test_a_row_has_default_range_and_meaning(row: str) -> None:
-    assert row in options_page()
-
-
 OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
 
 

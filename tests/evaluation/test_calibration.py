@@ -76,21 +76,6 @@ def test_without_test_links_there_is_nothing_to_say() -> None:
     assert math.isnan(calibration["ece"])
 
 
-Judged = list[tuple[int, bool]]
-"""Probability in eighths, and whether the answer is right."""
-
-JUDGED = st.lists(st.tuples(st.integers(0, 8), st.booleans()), max_size=12)
-
-
-def judged_answer(rows: Judged) -> JudgedAnswer:
-    """Entity i is linked to target i; a wrong answer is another one."""
-    ids = torch.arange(len(rows))
-    wrong = torch.tensor([not right for _, right in rows], dtype=torch.int64)
-    probs = torch.tensor([eighths / 8 for eighths, _ in rows]).reshape(-1, 1)
-    links = np.stack([np.arange(len(rows))] * 2, axis=1)
-    return JudgedAnswer(Beliefs((ids + 100 * wrong).unsqueeze(1), probs), links)
-
-
 def slow_curve(rows: list[tuple[float, bool]], num_links: int) -> dict[float, tuple[float, float]]:
     """Precision and recall from each probability on, by a loop."""
     found = {}

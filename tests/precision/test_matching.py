@@ -23,7 +23,6 @@ from ..usual import usual
 from .both_precisions import ROUNDOFF, all_scores, assert_near, both, in_precision
 from .embeddings import COSINE_ERROR, HARD_EMBEDDINGS, csls_error
 
-NO_LABELS = torch.zeros(0, 2, dtype=torch.int64)
 DECODERS = {"cosine": (Cosine(), COSINE_ERROR), "csls": (CSLS(10), csls_error(10))}
 
 on_hard_embeddings = pytest.mark.parametrize(

@@ -56,14 +56,6 @@ def test_chunks_are_written_in_their_order(tmp_path: Path) -> None:
         ).tobytes()
 
 
-def test_chunks_of_text_are_an_error(tmp_path: Path) -> None:
-    write_atomic(tmp_path / "file", "old")
-    with pytest.raises(TypeError, match="bytes-like"):
-        write_atomic(tmp_path / "file", ["new"])  # type: ignore[list-item]
-    assert (tmp_path / "file").read_text() == "old"
-    assert os.listdir(tmp_path) == ["file"]
-
-
 def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_atomic(path, "old")

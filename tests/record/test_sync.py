@@ -93,21 +93,12 @@ def test_unfinished_runs_wait_unless_asked_for(store: MlflowStore, make_folder: 
     assert sync([folder], store, unfinished=True) == Counter(present=1)
 
 
-def test_run_that_ended_later_replaces_its_unfinished_copy(
-    store: MlflowStore, make_folder: MakeFolder
+@pytest.mark.parametrize("status", [None, "KILLED"])
+def test_a_run_that_ended_later_replaces_its_earlier_copy(
+    status: str | None, store: MlflowStore, make_folder: MakeFolder
 ) -> None:
-    folder = make_folder(status=None)
-    sync([folder], store, unfinished=True)
-    close_record(folder, "FINISHED")
-    assert sync([folder], store) == Counter(imported=1)
-    assert_is_copy(store, folder)
-
-
-def test_a_run_that_went_on_replaces_the_copy_of_its_interruption(
-    store: MlflowStore, make_folder: MakeFolder
-) -> None:
-    folder = make_folder(status="KILLED")
-    assert sync([folder], store) == Counter(imported=1)
+    folder = make_folder(status=status)
+    assert sync([folder], store, unfinished=True) == Counter(imported=1)
     close_record(folder, "FINISHED")
     assert sync([folder], store) == Counter(imported=1)
     assert_is_copy(store, folder)

@@ -32,6 +32,8 @@ def run_and_check(config: DictConfig, folder: Path) -> dict:
     for key in ("initial", "final", "mapping"):
         assert all(map(math.isfinite, numbers(metrics[key]))), key
     assert "nan" not in (folder / "alignment.tsv").read_text().lower()
+    files = (folder / "metrics.json").read_text(), (folder / "series.jsonl").read_text()
+    assert "NaN" not in "".join(files)  # they are valid JSON
     return metrics
 
 

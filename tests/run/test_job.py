@@ -151,14 +151,6 @@ def test_settings_a_class_refuses_are_one_sentence(
         run_job(tiny_config(override), tmp_path)
 
 
-def test_metrics_are_valid_json_without_validation_links(
-    tiny_config: Configs, tmp_path: Path
-) -> None:
-    run_job(tiny_config("em.iterations=1", "split.num_validation=0"), tmp_path)
-    text = (tmp_path / "metrics.json").read_text() + (tmp_path / "series.jsonl").read_text()
-    assert "NaN" not in text
-
-
 def test_approximate_search_reports_its_recall(
     tiny_config: Callable[..., DictConfig], tmp_path: Path
 ) -> None:

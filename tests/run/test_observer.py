@@ -35,31 +35,22 @@ def lines_of(config: DictConfig, folder: Path, caplog: pytest.LogCaptureFixture)
     return [record.message for record in caplog.records if record.name == observer.__name__]
 
 
-@pytest.mark.parametrize(("em", "which"), [("paper", "encoder"), ("dual", "joint")])
 def test_a_line_names_its_numbers(
-    em: str, which: str, tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first, second, *_ = lines_of(tiny_config(*QUICK, f"em={em}"), tmp_path, caplog)
+    first, second, *_ = lines_of(tiny_config(*QUICK, "em=dual"), tmp_path, caplog)
     both = r"{} \d[\d.]+ \(encoder\), \d[\d.]+ \(joint\)"
     pattern = "; ".join(
         [
             both.format("test Hit@1"),
             both.format("test MR"),
-            rf"validation Hit@1 \d\.\d{{4}} \({which}\)",
+            r"validation Hit@1 \d\.\d{4} \(joint\)",
             r"\d+ new labels",
             SECONDS,
         ]
     )
     assert re.fullmatch(f"First training: {pattern}", first)
     assert re.fullmatch(f"EM 1/1: {pattern}", second)
-
-
-def test_without_em_there_is_one_model(
-    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (line,) = lines_of(tiny_config(*QUICK, "em=none", "em.iterations=0"), tmp_path, caplog)
-    assert "encoder" not in line and "joint" not in line and "reasoning" not in line
-    assert re.match(r"First training: test Hit@1 \d\.\d{4}; test MR \d+\.\d; validation", line)
 
 
 def test_the_validation_of_the_answer_is_that_of_its_ranking(

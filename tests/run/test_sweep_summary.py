@@ -21,7 +21,6 @@ from emea.run.sweep import (
     print_summary,
     read_outcomes,
     write_outcome,
-    write_summary,
 )
 
 
@@ -85,20 +84,6 @@ def test_a_recorded_run_counts_with_its_numbers(tmp_path: Path) -> None:
     assert outcome.metrics["final"]["hit@1"] == 0.7
 
 
-@pytest.mark.parametrize(
-    ("told", "reason"), [({"failed": "ValueError: no"}, "no"), ({}, "neither")]
-)
-def test_failed_runs_are_reported_with_the_reason(
-    told: dict[str, Any], reason: str, tmp_path: Path
-) -> None:
-    folder = job(tmp_path, 3, ["em=paper"], None)
-    if told:
-        write_outcome(folder, **told)
-    text = printed(tmp_path)
-    assert f"failed: {folder}" in text
-    assert reason in text
-
-
 def test_the_table_is_written_into_the_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,15 +105,6 @@ def test_the_table_is_written_into_the_folder(
     assert rows[0]["seed"] == "1" and {"data", "ratio", "split_seed"} <= set(rows[0])
     assert float(rows[1]["final_hit_at_1"]) == 0.9
     assert rows[2]["failed"] == 'ConfigError: "no", he said' and rows[2]["final_hit_at_1"] == ""
-
-
-def test_a_run_of_an_older_version_or_without_test_links_has_gaps(tmp_path: Path) -> None:
-    folder = job(tmp_path, 0, [], 0.5)
-    metrics = {"protocol": "strict", "initial": {"hit@1": None}, "final": {"hit@1": None}}
-    (folder / "metrics.json").write_text(json.dumps(metrics))
-    write_summary(tmp_path, read_outcomes(tmp_path))
-    row = "| all | strict | 1 | n/a | n/a | n/a | n/a | 0-synthetic |"
-    assert row in (tmp_path / "results.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -159,20 +135,6 @@ def test_each_job_says_its_number(
     config.hydra.mode = RunMode.RUN
     elsewhere.on_job_start(config)
     assert len(caplog.messages) == 1
-
-
-def test_the_plan_is_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    typed = ["data=zh,fr", "seed=range(3)", "em=dual"]
-    config = sweep_config(tmp_path, overrides={"task": typed}, job={"num": 0})
-    summary = SweepSummary()
-    summary.on_multirun_start(config)
-    summary.on_job_start(config)
-    config.hydra.job.num = 2
-    summary.on_job_start(config)
-    assert caplog.messages == ["Run 1 of 6", "Run 3 of 6"]
-    plan = json.loads((tmp_path / "sweep.json").read_text())
-    assert plan == {"num_jobs": 6, "swept": ["data", "seed"]}
 
 
 def test_a_job_knows_what_its_sweep_varies(tmp_path: Path) -> None:

@@ -68,20 +68,15 @@ def test_what_a_setting_allows(name: str, inside: list[Any], outside: list[Any])
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("count", 0, "a.count must be a whole number of at least 1, got 0"),
         ("count", "x", "a.count must be a whole number of at least 1 (such as 3), got x"),
         ("limited", 10**6, "a.limited must be a whole number from 1 to 1,000, got 1000000"),
         ("part", 1, "a.part must be a number above 0 and below 1, got 1"),
-        ("part", "x", "a.part must be a number above 0 and below 1, got x"),
-        ("on", None, "a.on must be true or false, got null"),
         ("word", "green", "a.word must be one of red, blue, got green"),
-        ("name", 3, "a.name must be text (such as x), got 3"),
         (
             "widths",
             3,
             "a.widths must be a list of whole numbers of at least 1 (such as [1,2]), got 3",
         ),
-        ("words", ["a"], "a.words must be a list of some of red, blue, got [a]"),
         ("other", 3, "a.other must be null or a group of settings (such as {share: 0.1}), got 3"),
     ],
 )

@@ -83,8 +83,9 @@ def test_damaged_and_misnamed_files(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_bombs_are_refused(tmp_path: Path, suffix: str) -> None:
-    bomb = PACKERS[suffix](b"# nothing at all\n" * (1 << 21))
+def test_bombs_are_refused(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emea.data.formats.limits.RATIO_FROM", 1 << 20)
+    bomb = PACKERS[suffix](b"# nothing at all\n" * (1 << 17))
     limits = reading_limits(ReadingLimits(ratio=50))
     with limits, pytest.raises(DataError, match=r"exceeds data\.limits\.ratio=50"):
         read(tmp_path / f"a.nt{suffix}", bomb)

@@ -18,7 +18,6 @@ from emea.data.sources.download import (
     git_blob_id,
     load_source,
     locate,
-    require_files,
 )
 from emea.errors import DataError
 
@@ -182,13 +181,6 @@ def test_folder_that_may_not_be_read(
         ensure_downloaded(folder, "mini", server.url)
 
 
-def test_unknown_source(folder: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"^there is no download source 'maxi'\. Use one of mini\.$"
-    ):
-        ensure_downloaded(folder, "maxi")
-
-
 def test_pinned_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "SOURCES", Path(download.__file__).with_name("sources.json"))
     for key in ("dbp15k_zh", "dbp15k_ja", "dbp15k_fr", "dwy100k_dbp_wd", "dwy100k_dbp_yg"):
@@ -204,15 +196,3 @@ def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert locate("a/b") == Path("/elsewhere/a/b")
     assert locate("a/b", "/top") == Path("/top/a/b")
     assert locate("/absolute") == Path("/absolute")
-
-
-def test_missing_folder_and_file(tmp_path: Path) -> None:
-    ending = "Put x and y there, or set EMEA_DATA to the folder that contains your data sets."
-    with pytest.raises(DataError) as error:
-        require_files(tmp_path / "none", ["x"], "x and y")
-    assert str(error.value) == f"The folder {tmp_path / 'none'} does not exist. {ending}"
-    (tmp_path / "x").touch()
-    require_files(tmp_path, ["x"], "x and y")
-    with pytest.raises(DataError) as error:
-        require_files(tmp_path, ["x", "y"], "x and y")
-    assert str(error.value) == f"The folder {tmp_path} has no y. {ending}"
