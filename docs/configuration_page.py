@@ -17,8 +17,8 @@ Every setting with its default, its allowed values, its meaning and the source o
 page is generated from the schemas in `emea/config/settings` and the options in `conf/`:
 `python docs/configuration_page.py > docs/configuration.md`.
 
-Choose an option of a group with `group=option` and set a value with `key=value`. A setting that has
-no effect in the chosen configuration is refused.
+Choose an option of a group with `group=option` and set a value with `key=value`. A setting of a
+group that the method does not use is refused.
 """
 
 SCHEMA = "schema_"

@@ -4,6 +4,7 @@ import logging
 import math
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from emea.config.checks import check_config, unused_settings
+from emea.config.checks import check_config
 from emea.config.command_line import (
     SWEEP_FLAGS,
     check_flags,
@@ -28,13 +29,14 @@ from emea.config.command_line import (
 from emea.config.composition import (
     CONF,
     error_text,
+    option_names,
     quote_numeric_choices,
     register_schema,
     search_also,
     search_path,
 )
 from emea.config.paths import check_modules, check_writable
-from emea.config.reference import help_text
+from emea.config.settings.groups import GROUPS
 from emea.errors import ConfigError, DataError, UserError
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
@@ -55,6 +57,32 @@ PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags with which Hydra only prints; some are written ``--flag=value``."""
 
 
+USAGE = """emea: entity alignment guided by compatibility (Liu et al., EMNLP 2022)
+
+usage: emea run [key=value ...]       one run
+       emea run -m [key=a,b,c ...]    a sweep over all combinations
+       emea run resume=FOLDER         resume an interrupted run
+
+`python run.py` is the same as `emea run`."""
+
+EXAMPLES = """Examples:
+
+  emea run
+  emea run data=dbp15k_zh ratio=0.05
+  emea run -m data=dbp15k_zh,fr,ja ratio=0.01,0.05
+  emea run data=openea data.folder=my_pair split=official
+  emea run data=files data.source=a.nt.gz data.target=b.ttl data.links=seeds.tsv
+  emea run data=zh em=none rule=none seed=1 split_seed=1
+  emea run -m experiment=table1 data=zh
+
+Set any value of a group with group.key=value: em.num_candidates=20 model.encoder.dim=200.
+`emea run --cfg job` prints the whole configuration, `emea data NAME` describes a data set, and
+`emea predict RUN` exports the alignment of a finished run again. All settings are in
+docs/configuration.md."""
+
+WIDTH = 98
+
+
 def main(arguments: Sequence[str]) -> int:
     """Check the command line, then start or resume a run, or start a sweep."""
     if any(argument in HELP for argument in arguments):
@@ -68,6 +96,17 @@ def main(arguments: Sequence[str]) -> int:
             print(SWEEP_ADVICE, file=sys.stderr)
         raise
     return 0
+
+
+def help_text() -> str:
+    """Return the groups with their options."""
+    lines = ["Groups (group=option):", ""]
+    for name, group in GROUPS.items():
+        lines.append(f"  {name:<10}  {group.help}")
+        options = ", ".join(one for one in option_names(name) if "/" not in one)
+        indent = " " * 14
+        lines += textwrap.wrap(options, WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return "\n".join([USAGE, "", *lines, "", EXAMPLES])
 
 
 def _start(typed: Sequence[str]) -> None:
@@ -114,8 +153,6 @@ def job(config: DictConfig) -> float:
     """Run one configuration and return its score on validation links, for sweepers that search."""
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
-    for key, reason in unused_settings(config, hydra_config.overrides.task).items():
-        logger.warning("%s has no effect: %s", key, reason)
     forget_outcome(folder)
     is_sweep = hydra_config.mode == RunMode.MULTIRUN
     try:

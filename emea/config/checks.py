@@ -1,8 +1,9 @@
 """Checks of a composed config: values, settings that contradict each other, unused settings."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -10,10 +11,8 @@ from omegaconf.errors import OmegaConfBaseException
 from emea.config.composition import error_text, required_groups
 from emea.config.instantiate import texts_in, untrusted_targets
 from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.conditions import value_of
 from emea.config.settings.execution import trainer_problems
 from emea.config.settings.groups import GROUPS, OPTIONAL, declared
-from emea.config.settings.setting import Idle
 from emea.errors import ConfigError
 
 LOGIN = re.compile(r"^(?!sqlite:)\w[\w+.-]*://([^/?#\s]*|[^/?#\s:]*:(?!\d+[/?#])\S*)@")
@@ -21,6 +20,11 @@ LOGIN = re.compile(r"^(?!sqlite:)\w[\w+.-]*://([^/?#\s]*|[^/?#\s:]*:(?!\d+[/?#])
 
 STRICT = "emea.data.protocol.Strict"
 """The only class that may be called strict."""
+
+
+def value_of(config: DictConfig, key: str) -> Any:
+    """Return a value, or ``None`` if the config does not have the key."""
+    return OmegaConf.select(config, key)
 
 
 def check_config(config: DictConfig) -> None:
@@ -169,6 +173,9 @@ def _export_problems(config: DictConfig) -> Iterator[str]:
         )
 
 
+DECIDING = ("em", "rule")
+"""Groups that decide the method, so that a choice without effect is refused."""
+
 ABSENT = object()
 
 REQUIRED = {
@@ -212,33 +219,19 @@ def _schema_problems(
             yield str(problems[0])
 
 
-def unused_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str]:
-    """Find the keys of a command line that have no effect in its config, with the reasons.
+def unused_group(config: DictConfig, key: str) -> str | None:
+    """Return why a key of the command line has no effect, if the method does not use its group.
 
     Args:
-        config: The config that was composed with the overrides.
-        overrides: The overrides as typed. Removing a key and choosing no rule always have an
-            effect.
+        config: The config that was composed with the key.
+        key: A setting or a group. Only the choice of an option of ``em`` or ``rule`` counts; other
+            choices may be left over from another method.
     """
-    found = {}
-    for text in overrides:
-        key = text.lstrip("+").partition("=")[0]
-        if text.startswith("~") or text == "rule=none":
-            continue
-        reason = next((one.reason for one in _conditions(config, key) if one.holds(config)), None)
-        if reason is not None:
-            found[key] = reason.format(config=config)
-    return found
-
-
-def _conditions(config: DictConfig, key: str) -> Iterator[Idle]:
-    """Yield the conditions under which a key, or a group of settings around it, has no effect."""
-    group = key.partition(".")[0]
+    group, _, name = key.partition(".")
+    if not name and group not in DECIDING:
+        return None
     if group in OPTIONAL and group not in config.method.uses:
-        yield Idle(f"method={{config.method.name}} does not use {group}", lambda _: True)
-    yield from GROUPS[group].idle if group in GROUPS else ()
-    option = value_of(config, f"{group}.name") if group in GROUPS else None
-    for variants in declared(group if group in GROUPS else "", option):
-        for one in variants:
-            if key == one.key or key.startswith(f"{one.key}."):
-                yield from one.idle
+        return f"method={config.method.name} does not use {group}"
+    if group == "rule" and not config.em.iterations and config.rule.name != "none":
+        return f"em={config.em.name} with em.iterations=0 does not reason"
+    return None

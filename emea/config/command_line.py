@@ -3,7 +3,6 @@
 import copy
 import difflib
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.checks import check_config, unused_settings
+from emea.config.checks import check_config, unused_group, value_of
 from emea.config.composition import (
     composed,
     error_text,
@@ -26,7 +25,6 @@ from emea.config.composition import (
     search_also,
 )
 from emea.config.paths import check_paths
-from emea.config.settings.execution import RunSettings
 from emea.config.settings.groups import GROUPS
 from emea.errors import ConfigError
 
@@ -35,12 +33,6 @@ MOST_CHARACTERS = 10_000
 
 MOST_VALUES = 1000
 """Values of a range at most: each is checked before the sweep starts."""
-
-SEEDS = ("seed", "split_seed")
-"""Settings that never decide whether another setting has an effect."""
-
-DECIDING = ("em", "rule")
-"""Groups that decide the method: a choice without effect is refused. For others, a run warns."""
 
 CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 REPLACING_FLAGS = ("--config-path", "-cp", "--config-name", "-cn", "--experimental-rerun")
@@ -52,7 +44,7 @@ SWEEP_MODE = "hydra.mode=MULTIRUN"
 
 
 def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> None:
-    """Check a command line: its text, options, keys, values, files and settings without effect.
+    """Check a command line: its text, options, keys, values, files and unused groups.
 
     In a sweep, every option and value is checked, but not every combination.
 
@@ -67,34 +59,27 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     search_also(folders, typed_trust(without_folders))
     parsed = _parsed([one for one in with_sweep(without_folders) if not one.startswith("-")])
     overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
-    for override in overrides:
-        _check_names(override)
+    for override in filter(_is_group, overrides):
+        _check_option(override)
     jobs = [_assignments(override) for override in overrides]  # refuses ranges without end
+    is_sweep = any(one.is_sweep_override() for one in overrides)
     _check_sweep_flag(arguments, parsed)
-    unused = []
     usual = cache(composed)
     for assigned in _aligned(jobs):
         single = _parsed(assigned)
         groups = tuple(str(one.input_line) for one in single if _is_group(one))
         values = [one for one in single if not _is_group(one)]
-        config = _with_values(usual(groups), values)
         for one in values:
-            _check_added(one, usual(groups))
+            _check_key(one, usual(groups))
+        config = _with_values(usual(groups), values)
         check_config(config)
         check_paths(config)
-        unused.append(unused_settings(config, assigned))
-    swept = {
-        one.key_or_group
-        for one, values in zip(overrides, jobs, strict=True)
-        if len(values) > 1 and one.key_or_group not in SEEDS
-    }
-    for override in overrides:
-        key = override.key_or_group
-        is_choice = _is_group(override) and key not in DECIDING
-        if is_choice or override.input_line in defaults or len(swept - {key}) > 1:
-            continue  # with two swept keys, combinations are missing here, and each job warns
-        if all(key in one for one in unused):
-            raise ConfigError(f"{key} has no effect here: {unused[0][key]}. Leave {key} out.")
+        for one in overrides:
+            key, is_kept = one.key_or_group, one.input_line in defaults or one.is_delete()
+            # another job of a sweep may use the group
+            reason = None if is_kept or is_sweep else unused_group(config, key)
+            if reason is not None:
+                raise ConfigError(f"{key} has no effect here: {reason}. Leave {key} out.")
 
 
 def typed_trust(arguments: Sequence[str]) -> list[str]:
@@ -115,9 +100,6 @@ def _with_values(usual: DictConfig, overrides: Sequence[Override]) -> DictConfig
 
     A composition for each value of a sweep would take seconds.
     """
-    for override in overrides:
-        if not _has_key(usual, override):
-            raise ConfigError(_no_key(override.key_or_group, _all_keys(usual)))
     changed = copy.deepcopy(usual)
     try:
         ConfigLoaderImpl._apply_overrides_to_config(list(overrides), changed)
@@ -266,38 +248,27 @@ def check_option(group: str, name: str) -> None:
         )
 
 
-def _check_names(override: Override) -> None:
-    """Raise an error for an unknown option, or a new key outside of the groups."""
-    key = override.key_or_group
-    is_added = override.is_add() or override.is_force_add()
-    if _is_group(override) and not override.is_delete():
-        for assignment in _assignments(override):
-            check_option(key, assignment.partition("=")[2].strip("'\""))
-    elif is_added:
-        known = [*GROUPS, *(one.name for one in fields(RunSettings))]
-        if key.split(".")[0] not in known or ("." not in key and override.is_add()):
-            raise ConfigError(_no_key(key, known))
+def _check_option(override: Override) -> None:
+    """Raise an error if an override chooses an unknown option."""
+    for assignment in [] if override.is_delete() else _assignments(override):
+        check_option(override.key_or_group, assignment.partition("=")[2].strip("'\""))
 
 
-def _check_added(override: Override, usual: DictConfig) -> None:
-    """Raise an error for a new key of an option of emea; a class of the user may have any."""
-    key = override.key_or_group
+def _check_key(override: Override, config: DictConfig) -> None:
+    """Raise an error for a key that a config lacks. Classes of the user may have any new key."""
+    key, known = override.key_or_group, _all_keys(config)
     group, _, name = key.partition(".")
-    node = usual.get(group) if override.is_add() and group in GROUPS else None
-    is_ours = isinstance(node, DictConfig) and str(node.get("name")) in GROUPS[group].schemas
-    if is_ours and "." not in name and key not in (known := _all_keys(usual)):
-        raise ConfigError(_no_key(key, known))
+    if key in known or OmegaConf.select(config, key, default=...) is not ...:
+        return
+    if name and group in GROUPS:
+        is_ours = str(value_of(config, f"{group}.name")) in GROUPS[group].schemas
+        if override.is_force_add() or (override.is_add() and ("." in name or not is_ours)):
+            return
+    raise ConfigError(f"There is no key {key}{_nearest(key, known)}.")
 
 
 def _is_group(override: Override) -> bool:
     return override.key_or_group in group_names()
-
-
-def _has_key(config: DictConfig, override: Override) -> bool:
-    key = override.key_or_group
-    if _is_group(override) or override.is_add() or override.is_force_add():
-        return True  # checked before
-    return OmegaConf.select(config, key, default=...) is not ... or key in _all_keys(config)
 
 
 def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
@@ -310,10 +281,6 @@ def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
     return keys
 
 
-def _no_key(key: str, known: Sequence[str]) -> str:
-    return f"There is no key {key}{_nearest(key, known)}."
-
-
 def unknown_argument(name: str, known: Sequence[str]) -> str:
     """Return the error for an argument that a function does not have, with the nearest names.
 
@@ -324,9 +291,8 @@ def unknown_argument(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"There is no argument {name}. Did you mean {near[0]}?"
-    keys = {key.rpartition(".")[2]: key for key in reversed(_all_keys(composed([])))}
-    near = [key for key in keys if name in key] or difflib.get_close_matches(name, keys, n=1)
-    key = keys[near[0]] if near else "key"
+    keys = [key for key in _all_keys(composed([])) if key.endswith(f".{name}")]
+    key = keys[0] if keys else "key"
     return f'There is no argument {name}. Settings are given as text: settings=["{key}=..."].'
 
 

@@ -11,6 +11,8 @@ from emea.config.settings.model import StoppingSettings
 
 Schema = TypeVar("Schema")
 
+TWO_WAY_STEP = "emea.em.two_way_step.TwoWayStep"
+
 
 def typed(schema: type[Schema], node: DictConfig | None) -> Schema:
     """Return the settings of a node as their dataclass.
@@ -105,6 +107,18 @@ class RunConfig:
     def uses(self, group: str) -> bool:
         """Return whether the method uses the options of a config group."""
         return group in self.nodes.method.uses
+
+
+def has_joint_steps(config: DictConfig) -> bool:
+    """Return whether a run has M- and E-steps, of either kind."""
+    uses = config.method.uses
+    return "em" in uses and bool(config.em.iterations) and "rule" in uses
+
+
+def uses_two_way(config: DictConfig) -> bool:
+    """Return whether the two-way step replaces the paper's E- and M-step."""
+    is_two_way = OmegaConf.select(config, "em.two_way._target_") == TWO_WAY_STEP
+    return is_two_way and "em" in config.method.uses and bool(config.em.iterations)
 
 
 def member_nodes(config: DictConfig) -> list[DictConfig]:

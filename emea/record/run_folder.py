@@ -59,16 +59,12 @@ def write_config(folder: Path, config: DictConfig) -> None:
 
 
 def read_config(folder: Path) -> DictConfig:
-    """Return the configuration of a run; settings that it lacks have their defaults.
+    """Return the configuration of a run.
 
     Raises:
         DataError: If the file is missing or damaged.
     """
-    from emea.config.settings.groups import completed
-
-    current = OmegaConf.create(completed(read_settings(folder)))
-    assert isinstance(current, DictConfig)
-    return current
+    return DictConfig(read_settings(folder))
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

@@ -10,8 +10,13 @@ from typing import Any, NamedTuple
 
 import torch
 
-from emea.config.run_config import ModelConfig, RunConfig, typed
-from emea.config.settings.conditions import has_joint_steps, uses_two_way
+from emea.config.run_config import (
+    ModelConfig,
+    RunConfig,
+    has_joint_steps,
+    typed,
+    uses_two_way,
+)
 from emea.config.settings.em import TwoWaySettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.dual_amn import VALUES_PER_BLOCK

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from emea.config.run_config import member_nodes
-from emea.config.settings.conditions import uses_two_way
+from emea.config.run_config import member_nodes, uses_two_way
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.em.local import LocalUpdate

@@ -196,6 +196,36 @@ def test_what_tests_compose_quickly_is_what_hydra_composes(overrides: list[str])
     assert OmegaConf.to_yaml(quick) == OmegaConf.to_yaml(slow)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["method=paris", "em=dual"], "method=paris does not use em"),
+        (["method=paris", "em.iterations=3"], "method=paris does not use em"),
+        (["method=prase", "+rule.x=1"], "method=prase does not use rule"),
+        (["em=none", "rule=paris"], "em=none with em.iterations=0 does not reason"),
+        (["em.iterations=0", "rule.markov_blanket=true"], "em=paper with em.iterations=0 does not"),
+    ],
+)
+def test_a_group_that_the_method_does_not_use_is_refused(arguments: list[str], reason: str) -> None:
+    key = arguments[-1].lstrip("+").partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"^{key} has no effect here: {reason}.*Leave {key} out"):
+        check_overrides(arguments)
+    check_overrides(arguments, defaults=arguments[-1:])
+    check_overrides(["-m", *arguments, "method=emea,paris", "seed=0,1"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["method=paris", "model=rrea", "seed=1"],
+        ["em=dual", "~em.ridge"],
+        ["method=prase", "model.initial_epochs=5", "search=kmeans", "search.num_probes=3"],
+    ],
+)
+def test_a_group_that_the_method_uses_passes(arguments: list[str]) -> None:
+    check_overrides(arguments)
+
+
 def test_flags() -> None:
     check_flags(["-m", "--multirun", "--config-dir=x", "--cfg", "job", "seed=-1", "-cd", "y"])
     with pytest.raises(ConfigError, match=r"^Unknown flag --multrun\. Did you mean --multirun\?$"):

@@ -9,6 +9,7 @@ import yaml
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
+from emea.cli.run import help_text
 from emea.config.checks import check_config
 from emea.config.command_line import check_overrides
 from emea.config.composition import (
@@ -19,7 +20,6 @@ from emea.config.composition import (
     option_names,
     required_groups,
 )
-from emea.config.reference import help_text
 from emea.config.settings.em import DualEMSettings
 from experiments.batch import jobs
 

@@ -11,7 +11,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
-from emea.config.checks import check_config, unused_settings
+from emea.config.checks import check_config
 from emea.config.composition import option_names
 from emea.data.split import Split
 from emea.errors import ConfigError
@@ -114,18 +114,6 @@ def test_refuses_what_makes_no_sense(
 ) -> None:
     with pytest.raises(ConfigError, match=sentence):
         run_job(tiny_config("method=paris", *overrides), tmp_path)
-
-
-def test_names_what_has_no_effect(tiny_config: Configs) -> None:
-    given = ["em.iterations=3", "model=rrea", "+rule.x=1", "seed=1"]
-    paris = unused_settings(tiny_config("method=paris"), given)
-    assert paris == {
-        "em.iterations": "method=paris does not use em",
-        "model": "method=paris does not use model",
-        "rule.x": "method=paris does not use rule",
-    }
-    assert set(unused_settings(tiny_config("method=prase"), given)) == {"em.iterations", "rule.x"}
-    assert unused_settings(tiny_config(), given) == {}
 
 
 def test_a_reasoner_needs_no_rule(tiny_config: Configs) -> None:

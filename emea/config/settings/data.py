@@ -3,12 +3,6 @@
 from dataclasses import dataclass
 
 from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.conditions import (
-    NO_LITERALS,
-    NO_TEST_POOL,
-    NO_VALIDATION,
-    NOT_OFFICIAL,
-)
 from emea.config.settings.setting import (
     MISSING,
     SEED,
@@ -32,9 +26,7 @@ class LiteralsKept:
         "${literals.reads}", "keep literals when reading; the literals group decides"
     )
     iri_names: bool = setting(
-        False,
-        "make a name literal from the local part of each IRI, if literals are kept",
-        idle=[NO_LITERALS],
+        False, "make a name literal from the local part of each IRI, if literals are kept"
     )
 
 
@@ -61,10 +53,8 @@ class OpenEASettings(OAEISettings):
     """A data set in the layout of OpenEA."""
 
     folder: str = setting("openea/D_Y_15K_V1", "folder of the data set in data.root")
-    folds: str = setting(
-        "721_5fold", "subfolder of the official folds (split=official)", idle=[NOT_OFFICIAL]
-    )
-    fold: int = setting(1, "official fold (split=official)", up_to(1000), idle=[NOT_OFFICIAL])
+    folds: str = setting("721_5fold", "subfolder of the official folds (split=official)")
+    fold: int = setting(1, "official fold (split=official)", up_to(1000))
     unmatched: str | None = setting(
         None,
         "file in the folder whose first column names source entities without a counterpart, for "
@@ -189,17 +179,13 @@ class OwnFilesSettings(GraphForm, LiteralsKept):
         "tables only: relations whose tail is a literal, and columns that hold a literal of the "
         "head; with an id column: the columns to use, [] for all",
         example="[name,birth_date]",
-        idle=[NO_LITERALS],
     )
     source_vectors: tuple[str, ...] = setting(
         (),
         "files with vectors of source entities, one file for each kind (docs/literals.md)",
         example="[names_a.npy,images_a.parquet]",
-        idle=[NO_LITERALS],
     )
-    target_vectors: tuple[str, ...] = setting(
-        (), "the same for target entities, in the same order", idle=[NO_LITERALS]
-    )
+    target_vectors: tuple[str, ...] = setting((), "the same for target entities, in the same order")
     label_language: str | None = setting(
         None, "preferred language of the labels in results; null: no preference", example="de"
     )
@@ -269,7 +255,6 @@ class RandomSplitSettings(SplitSettings):
         "rest: validation links are labels in addition to the ratio; train: they are part of it",
         VALIDATION_FROM,
         source="paper",
-        idle=[NO_VALIDATION],
     )
 
 
@@ -284,7 +269,6 @@ class OfficialSplitSettings(SplitSettings):
         "rest",
         "where these links are drawn from: the test links or the train links",
         VALIDATION_FROM,
-        idle=[NO_VALIDATION],
     )
 
 
@@ -300,7 +284,6 @@ class KnownSplitSettings(SplitSettings):
         "share of the labels that become validation links, at most",
         SHARE_BELOW_ONE,
         source="ours: if there are few labels, training needs them more",
-        idle=[NO_VALIDATION],
     )
 
 
@@ -315,7 +298,6 @@ class ReleasedSettings:
         "the ranks of an assignment inside the test pool (test_pool), for comparison with methods "
         "that know the pool",
         source="ours",
-        idle=[NO_TEST_POOL],
     )
 
 

@@ -2,18 +2,7 @@
 
 from dataclasses import dataclass
 
-from emea.config.settings.conditions import (
-    NO_EM,
-    NO_NEIGHBOURS,
-    NO_TURNS,
-    REPLACED,
-)
-from emea.config.settings.setting import (
-    EPOCHS,
-    POSITIVE,
-    setting,
-    up_to,
-)
+from emea.config.settings.setting import EPOCHS, POSITIVE, setting, up_to
 
 FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
 """Features of a pair that the beliefs of ``em=dual`` use by default."""
@@ -56,14 +45,12 @@ class PaperEMSettings:
         "links: fit the rule weights on known links with a prior; pseudolikelihood: Eq. 13, with "
         "labels from q",
         ("links", "pseudolikelihood"),
-        idle=[NO_EM, REPLACED],
     )
     ridge: float = setting(
         0.01,
         "strength of the prior of the rule weights",
         POSITIVE,
         source="ours: keeps the weights finite if a rule is always right",
-        idle=[NO_EM, REPLACED],
     )
     evidence: str = setting(
         "candidates",
@@ -71,7 +58,6 @@ class PaperEMSettings:
         "targets (dense), as in the released code",
         ("candidates", "dense"),
         source="ours: candidates",
-        idle=[NO_EM, REPLACED, NO_NEIGHBOURS],
     )
 
 
@@ -131,7 +117,7 @@ class DualEMSettings(PaperEMSettings):
     """EM with two-way compatibility."""
 
     num_candidates: int = setting(10, "candidates of each entity of either side", CANDIDATES)
-    two_way: TwoWaySettings | None = setting(TwoWaySettings(), "", idle=[NO_EM])
+    two_way: TwoWaySettings | None = setting(TwoWaySettings(), "")
 
 
 @dataclass(frozen=True)
@@ -154,7 +140,7 @@ class OneToOneEMSettings(DualEMSettings):
     """EM with two-way compatibility and one-to-one inference."""
 
     iterations: int = setting(5, "EM iterations", ITERATIONS, source="ours")
-    two_way: TwoWaySettings | None = setting(OneToOneTwoWaySettings(), "", idle=[NO_EM])
+    two_way: TwoWaySettings | None = setting(OneToOneTwoWaySettings(), "")
 
 
 TURNS = up_to(10_000, least=0)
@@ -182,5 +168,4 @@ class SemiSettings:
         "epochs after each addition; by default the model's own number",
         EPOCHS,
         source="released EMEA: 100",
-        idle=[NO_TURNS],
     )

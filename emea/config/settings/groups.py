@@ -1,14 +1,12 @@
 """The config groups: what each is for, and the schemas that its options inherit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 from emea.config.settings import data, em, execution, method, model
-from emea.config.settings.conditions import NO_EM, NO_RATIO
 from emea.config.settings.execution import RunSettings
-from emea.config.settings.setting import Idle, Setting, defaults_of, settings_of
+from emea.config.settings.setting import Setting, settings_of
 
 
 @dataclass(frozen=True)
@@ -19,12 +17,10 @@ class Group:
         help: What it decides, for ``--help``.
         schemas: Dataclasses by name. An option inherits one as ``schema_NAME``. A schema with the
             name of an option belongs to that option.
-        idle: Conditions under which the whole group has no effect.
     """
 
     help: str
     schemas: Mapping[str, type] = field(default_factory=dict)
-    idle: tuple[Idle, ...] = ()
 
 
 GROUPS = {
@@ -41,7 +37,6 @@ GROUPS = {
     "ratio": Group(
         "share of the links used for training; any other: ratio.value=0.07",
         {"ratio": data.RatioSettings},
-        idle=(NO_RATIO,),
     ),
     "split": Group(
         "the split of the links: random by ratio, the authors' official one, or all known links",
@@ -85,7 +80,6 @@ GROUPS = {
             "avoid_conflict": method.AvoidConflictSettings,
             "paris_avoid_conflict": method.ComposedRuleSettings,
         },
-        idle=(NO_EM,),
     ),
     "em": Group(
         "the EM around the model: paper, dual (two-way), or none for only the neural model",
@@ -158,68 +152,3 @@ def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
         for one in settings_of(schema, f"{group}."):
             found.setdefault(one.key, []).append(one)
     return tuple(map(tuple, found.values()))
-
-
-REMOVED = {
-    "data": ("guarded",),
-    "decoding": ("temperature", "rounds"),
-    "em": ("sampling", "tolerance", "memory"),
-    "model": ("epsilon", "refresh_every", "relation_window", "bootstrap_every"),
-    "rule": ("subsumption_from",),
-    "tracking": ("max_artifact_mb", "flush_seconds", "patience_seconds"),
-    "protocol": ("num_normaliser_links", "num_unseen_links"),
-    "method": (
-        *("initial_inclusion", "initial_iterations", "smoothing", "retention"),
-        *("least_evidence", "rounds", "theta", "max_iterations", "tolerance"),
-        *("weight", "least_prob", "paris"),
-    ),
-}
-"""Settings of earlier versions that our classes do not accept any more, by group."""
-
-
-def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the settings that a run of an earlier version lacks, with their defaults.
-
-    The default of a setting that is added later keeps the behaviour of earlier versions.
-    """
-    found = {**settings}
-    if "data" in found:  # its settings refer to the literals, a group of later versions
-        found.setdefault("literals", {"name": "none"})
-        found.setdefault("cardinality", "one_to_one")
-    for group in GROUPS.keys() & found.keys():
-        found[group] = _completed_option(group, found[group])
-    models = found["ensemble"].get("models") if isinstance(found.get("ensemble"), dict) else None
-    if isinstance(models, dict):
-        others = {name: _completed_option("model", node) for name, node in models.items()}
-        found["ensemble"] = {**found["ensemble"], "models": others}
-    return found
-
-
-def _completed_option(group: str, node: Any) -> Any:
-    if not isinstance(node, dict):
-        return node
-    schemas, name = GROUPS[group].schemas, str(node.get("name"))
-    if group == "data":  # options are named after the data set, readers after the schema
-        reader = str(node.get("_target_"))
-        name = next((one for one in schemas if one in reader), "")
-    if name not in schemas:  # an option of the user
-        return node
-    if group == "literals" and name != "none":
-        node = {"negative": False, **node}
-    return _filled(_without(node, REMOVED.get(group, ())), defaults_of(schemas[name]))
-
-
-def _without(node: Any, names: Sequence[str]) -> Any:
-    if not isinstance(node, dict):
-        return node
-    return {key: _without(value, names) for key, value in node.items() if key not in names}
-
-
-def _filled(node: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    found = {**defaults, **node}
-    for key, value in defaults.items():
-        if isinstance(value, dict) and isinstance(found[key], dict):
-            # a class of the user has its own settings
-            is_ours = str(found[key].get("_target_", "emea.")).startswith("emea.")
-            found[key] = _filled(found[key], value) if is_ours else found[key]
-    return found

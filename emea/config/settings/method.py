@@ -3,13 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from emea.config.settings.conditions import REPLACED
-from emea.config.settings.setting import (
-    SEED,
-    SHARE_ABOVE_ZERO,
-    setting,
-    up_to,
-)
+from emea.config.settings.setting import SEED, SHARE_ABOVE_ZERO, setting, up_to
 
 
 @dataclass(frozen=True)
@@ -20,7 +14,6 @@ class ParisRuleSettings:
         False,
         "score all factors of an entity's Markov blanket; false: only its own",
         source="released EMEA",
-        idle=[REPLACED],
     )
 
 

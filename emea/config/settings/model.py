@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from emea.config.settings.conditions import NO_ITERATIONS, NO_TURNS, OTHER_WEIGHTS, RESTARTS
 from emea.config.settings.setting import (
     DEPTH,
     EPOCHS,
@@ -43,21 +42,13 @@ OF_EMEA = "released EMEA"
 PER_ITERATION = "epochs of each EM iteration"
 
 
-def _initial_epochs(default: int, help: str, source: str = "") -> Any:
-    return setting(default, help, EPOCHS, source, idle=[OTHER_WEIGHTS])
-
-
-def _epochs_per_iteration(default: int, help: str, source: str = "") -> Any:
-    return setting(default, help, EPOCHS, source, idle=[NO_ITERATIONS, RESTARTS])
-
-
-def _epochs_per_turn(default: int, help: str, source: str = "") -> Any:
-    return setting(default, f"{help} (training=semi)", EPOCHS, source, idle=[NO_TURNS])
+def _epochs(default: int, help: str, source: str = "") -> Any:
+    return setting(default, help, EPOCHS, source)
 
 
 def _restart(default: bool) -> Any:
     help = "each EM iteration trains initial_epochs from new weights"
-    return setting(default, help, source=OF_EMEA, idle=[NO_ITERATIONS])
+    return setting(default, help, source=OF_EMEA)
 
 
 STOPPING_HELP = "stops a training early and takes its best weights; null: never"
@@ -107,15 +98,15 @@ class RREASettings:
     encoder: RREAEncoderSettings = RREAEncoderSettings()
     objective: MarginSettings = MarginSettings()
     optimizer: RMSpropSettings = RMSpropSettings()
-    initial_epochs: int = _initial_epochs(
+    initial_epochs: int = _epochs(
         1200, "epochs of the first training, each of one full-batch step", OF_EMEA
     )
-    epochs_per_iteration: int = _epochs_per_iteration(
+    epochs_per_iteration: int = _epochs(
         200, f"{PER_ITERATION}, with the weights kept and a new optimizer", OF_EMEA
     )
-    epochs_per_turn: int = _epochs_per_turn(
+    epochs_per_turn: int = _epochs(
         1200,
-        "epochs after each addition of pairs",
+        "epochs after each addition of pairs (training=semi)",
         "ours: reproduces the paper's Table 2 at every ratio, unlike the 100 of the released code",
     )
     restart: bool = _restart(False)
@@ -156,14 +147,14 @@ class DualAMNSettings:
     encoder: DualAMNEncoderSettings = DualAMNEncoderSettings()
     objective: HardSampleSettings = HardSampleSettings()
     optimizer: RMSpropSettings = RMSpropSettings()
-    initial_epochs: int = _initial_epochs(
+    initial_epochs: int = _epochs(
         20, "epochs of the first training", "released Dual-AMN; released EMEA: 50"
     )
-    epochs_per_iteration: int = _epochs_per_iteration(
+    epochs_per_iteration: int = _epochs(
         20, f"{PER_ITERATION}, with the weights kept and a new optimizer", OF_EMEA
     )
-    epochs_per_turn: int = _epochs_per_turn(
-        5, "epochs after each addition of pairs", "released Dual-AMN"
+    epochs_per_turn: int = _epochs(
+        5, "epochs after each addition of pairs (training=semi)", "released Dual-AMN"
     )
     restart: bool = _restart(False)
     early_stopping: StoppingSettings | None = setting(
@@ -214,12 +205,12 @@ class AliNetSettings:
     encoder: AliNetEncoderSettings = AliNetEncoderSettings()
     objective: AliNetObjectiveSettings = AliNetObjectiveSettings()
     optimizer: AdamSettings = AdamSettings()
-    initial_epochs: int = _initial_epochs(
+    initial_epochs: int = _epochs(
         2000,
         "epochs of the first training, at most; up to 5,999 links an epoch is one step",
         OPENEA,
     )
-    epochs_per_iteration: int = _epochs_per_iteration(2000, PER_ITERATION, LONG_SOURCE)
+    epochs_per_iteration: int = _epochs(2000, PER_ITERATION, LONG_SOURCE)
     restart: bool = _restart(True)
     early_stopping: StoppingSettings | None = setting(
         StoppingSettings(every=10, patience=20),
@@ -267,12 +258,12 @@ class IPTransESettings:
     encoder: IPTransEEncoderSettings = IPTransEEncoderSettings()
     objective: IPTransEObjectiveSettings = IPTransEObjectiveSettings()
     optimizer: AdagradSettings = AdagradSettings()
-    initial_epochs: int = _initial_epochs(
+    initial_epochs: int = _epochs(
         2000,
         "epochs of the first training, at most; an epoch draws as many triples as there are",
         OPENEA,
     )
-    epochs_per_iteration: int = _epochs_per_iteration(2000, PER_ITERATION, LONG_SOURCE)
+    epochs_per_iteration: int = _epochs(2000, PER_ITERATION, LONG_SOURCE)
     restart: bool = _restart(True)
     early_stopping: StoppingSettings | None = setting(
         StoppingSettings(every=10, patience=10, start=100),
@@ -320,11 +311,9 @@ class LightEASettings:
     encoder: LightEAEncoderSettings = LightEAEncoderSettings()
     objective: LabelPropagationSettings = LabelPropagationSettings()
     optimizer: dict[str, Any] | None = setting(None, "null: LightEA trains nothing")
-    initial_epochs: int = _initial_epochs(1, "propagations; more give the same result")
-    epochs_per_iteration: int = _epochs_per_iteration(
-        1, "propagations with the labels of the E-step"
-    )
-    epochs_per_turn: int = _epochs_per_turn(1, "propagations with mined labels")
+    initial_epochs: int = _epochs(1, "propagations; more give the same result")
+    epochs_per_iteration: int = _epochs(1, "propagations with the labels of the E-step")
+    epochs_per_turn: int = _epochs(1, "propagations with mined labels (training=semi)")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from math import inf, isfinite
@@ -67,19 +67,6 @@ DEPTH = up_to(100)
 Allowed = Range | tuple[str, ...] | None
 
 
-@dataclass(frozen=True)
-class Idle:
-    """A condition under which a setting has no effect.
-
-    Args:
-        reason: Why, for the user; ``{config.em.name}`` becomes that value of the config.
-        holds: Whether it applies to a composed config.
-    """
-
-    reason: str
-    holds: Callable[[Any], bool]
-
-
 KINDS: Mapping[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -96,7 +83,6 @@ def setting(
     allowed: Allowed = None,
     source: str = "",
     example: str = "",
-    idle: Sequence[Idle] = (),
 ) -> Any:
     """Declare a field of a schema.
 
@@ -106,10 +92,9 @@ def setting(
         allowed: A range of numbers or the possible words; for a list, those of its items.
         source: Where the default comes from.
         example: A value to show if the default is null or empty.
-        idle: Conditions under which the setting has no effect.
     """
     about = {"help": help, "allowed": allowed, "source": source, "example": example}
-    return field(default=default, metadata={**about, "idle": tuple(idle)})
+    return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
@@ -133,7 +118,6 @@ class Setting:
     help: str = ""
     source: str = ""
     example: str = ""
-    idle: tuple[Idle, ...] = ()
 
     def problem(self, value: Any) -> str | None:
         """Return a sentence if the value is not allowed.

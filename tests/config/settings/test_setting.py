@@ -1,6 +1,5 @@
 """Declarations of settings and the values that they allow."""
 
-import copy
 import re
 from dataclasses import dataclass, is_dataclass
 from math import inf, nan
@@ -12,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.checks import value_problems
 from emea.config.composition import composed, group_names, option_names, required_groups
 from emea.config.settings.execution import RunSettings
-from emea.config.settings.groups import GROUPS, completed, declared
+from emea.config.settings.groups import GROUPS, declared
 from emea.config.settings.setting import Range, defaults_of, setting, settings_of, typed
 
 
@@ -196,18 +195,3 @@ def test_a_wrong_value_is_named_with_what_is_allowed(options: list[DictConfig]) 
         "em.num_candidates must be a whole number from 1 to 100,000, got -5",
         "em.m_step must be one of links, pseudolikelihood, got dice",
     ]
-
-
-def test_settings_of_an_earlier_version_are_completed() -> None:
-    usual = OmegaConf.to_container(composed(["em=dual", "ensemble=models", "data=files"]))
-    earlier: Any = copy.deepcopy(usual)
-    del earlier["em"]["ridge"], earlier["em"]["two_way"]["one_to_one"], earlier["data"]["limits"]
-    del earlier["literals"]
-    del earlier["ensemble"]["models"]["lightea"]["objective"]["weighted"]
-    earlier["data"]["guarded"] = False
-    earlier["em"]["two_way"]["sweeps"] = 7
-    assert completed(earlier) == {**usual, "em": completed(earlier)["em"]}  # type: ignore[dict-item]
-    two_way = completed(earlier)["em"]["two_way"]
-    assert (two_way["sweeps"], two_way["one_to_one"]) == (7, False)
-    other = {"model": {"name": "my_model", "encoder": {}}, "em": None, "study": "x"}
-    assert completed(other) == other
