@@ -214,7 +214,7 @@ def run_attacks() -> Iterator[Attack]:
         "metrics.json": ("compare run run", "explain run --entity 3"),
         "config.yaml": ("predict run", "compare run run"),
         "beliefs.npz": ("suggest run", "explain run --entity 3"),
-        "ranks.npz": ("compare run run", "report --calibration run"),
+        "ranks.npz": ("compare run run",),
         "alignment.tsv": ("update run --links links.tsv",),
     }
     for file in FILES:
@@ -440,7 +440,7 @@ if __name__ == "__main__":
     import emea.explain.explainer
     import emea.record.mlflow_store
     import emea.results.comparison
-    import emea.suggest.suggestion
+    import emea.suggest
     import emea.update.updating  # noqa: F401
 
     wanted = sys.argv[2:]

@@ -42,7 +42,7 @@ from emea.record.pair_file import load_pair
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 from emea.run.parts import draw_split
-from emea.suggest.suggestion import suggest
+from emea.suggest import suggest
 from emea.update.updating import Update, update_config
 
 USUAL = ("model=rrea", "em=one_to_one", "tracking=none")

@@ -51,7 +51,7 @@ from emea.run.job import run_job
 from emea.run.method_choice import is_open, suited
 from emea.run.parts import check_export, export_settings
 from emea.run.predicting import run_decision, run_schema
-from emea.suggest.suggestion import suggest
+from emea.suggest import suggest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from emea.cli.arguments import (
+    EITHER,
+    add_answer_arguments,
     add_formats_argument,
     add_out_argument,
-    add_threshold_arguments,
     check_output_folder,
     command_parser,
 )
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from emea.run.outcome import Numbers
 
 FILES = ("source", "target", "links", "test_links", "rejected")
-CHOICES = ("threshold", "target_precision")
-"""Arguments that become settings of the data and of the answer."""
+"""Arguments that become settings of the data."""
 
 NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
@@ -121,7 +121,7 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
         settings = [*(one for one in settings if not one.startswith("em.")), "rule=none"]
     named = [f"data.{key}={_quoted(given[key])}" for key in FILES if key in given]
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
-    export += [f"export.{key}={given[key]}" for key in CHOICES if key in given]
+    export += [f"export.{key}={given[key]}" for key in EITHER if key in given]
     chosen = ["data=files", *named, *settings, "tracking=none", *export, *options.settings]
     further = [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
     check_overrides([*further, *chosen], defaults=settings)
@@ -288,7 +288,7 @@ def _parser() -> argparse.ArgumentParser:
         help="folder with your own options, such as model/my_encoder.yaml; also set trust=[MODULE]",
     )
     add_formats_argument(parser, [*(one for one in EXPORT_FORMATS if one != "tsv"), VECTORS], [])
-    add_threshold_arguments(parser)
+    add_answer_arguments(parser)
     parser.add_argument(
         "--show", action="store_true", help="also write the alignment as a page and open it"
     )

@@ -5,10 +5,11 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from emea.config.paths import check_writable
-from emea.config.settings.setting import KINDS, SHARE, Range
+from emea.config.settings.execution import ExportSettings
+from emea.config.settings.setting import KINDS, Range, settings_of
 from emea.errors import UserError
 from emea.record.checked_files import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
@@ -90,21 +91,22 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_threshold_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two ways to choose which matches are accepted."""
+EITHER = ("threshold", "target_precision")
+"""The two ways to choose which matches are accepted."""
+
+
+def add_answer_arguments(parser: argparse.ArgumentParser, names: Sequence[str] = EITHER) -> None:
+    """Add settings of the answer as arguments of their names."""
     either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--threshold",
-        type=number_in(SHARE, float),
-        metavar="P",
-        help="minimum probability of a match",
-    )
-    either.add_argument(
-        "--target-precision",
-        type=number_in(SHARE, float),
-        metavar="P",
-        help="choose the threshold that reaches this precision on the validation links",
-    )
+    for one in settings_of(ExportSettings):
+        if one.key not in names:
+            continue
+        values: dict[str, Any] = {"choices": one.allowed}
+        if isinstance(one.allowed, Range):
+            kind = int if one.kind is int else float
+            values = {"type": number_in(one.allowed, kind), "metavar": "NP"[kind is float]}
+        place = either if one.key in EITHER else parser
+        place.add_argument(f"--{one.key.replace('_', '-')}", help=one.help, **values)
 
 
 def check_output_folder(folder: Path) -> None:

@@ -5,20 +5,21 @@ import logging
 from collections.abc import Sequence
 
 from emea.cli.arguments import (
-    AT_LEAST_ONE,
+    EITHER,
+    add_answer_arguments,
     add_formats_argument,
     add_out_argument,
     add_run_arguments,
-    add_threshold_arguments,
     command_parser,
-    number_in,
 )
 from emea.config.composition import option_names
 from emea.config.paths import check_no_link
-from emea.config.settings.execution import EXPORT_FORMATS, VOCABULARIES
-from emea.config.settings.setting import SHARE, SHARE_ABOVE_ZERO
+from emea.config.settings.execution import EXPORT_FORMATS
 from emea.errors import writing
 from emea.record.run_record import check_finished
+
+ANSWER = (*EITHER, "top_k", "least_inclusion", "vocabulary", "close_below")
+"""Settings of the answer that can replace those of the run."""
 
 EXAMPLES = """examples:
   emea predict RUN --formats nt sssom jsonl --top-k 5
@@ -44,16 +45,8 @@ def main(arguments: Sequence[str]) -> int:
     from emea.run.result_table import answered_line
 
     run = load_run(options.run, options.trust)
-    settings = with_given(
-        export_settings(run.config),
-        formats=options.formats,
-        top_k=options.top_k,
-        threshold=options.threshold,
-        target_precision=options.target_precision,
-        least_inclusion=options.least_inclusion,
-        vocabulary=options.vocabulary,
-        close_below=options.close_below,
-    )
+    given = {name: getattr(options, name) for name in ("formats", *ANSWER)}
+    settings = with_given(export_settings(run.config), **given)
     folder = options.out or options.run / "predictions"
     check_no_link(folder)
     with writing(folder):
@@ -70,35 +63,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command_parser("predict", description, EXAMPLES)
     add_run_arguments(parser)
     add_formats_argument(parser, EXPORT_FORMATS, None)
-    parser.add_argument(
-        "--top-k",
-        type=number_in(AT_LEAST_ONE, int),
-        metavar="K",
-        help="candidates per source entity in alignment.jsonl",
-    )
-    add_threshold_arguments(parser)
-    parser.add_argument(
-        "--least-inclusion",
-        type=number_in(SHARE_ABOVE_ZERO, float),
-        metavar="P",
-        help="minimum probability of an inclusion of relations or classes that is stated",
-    )
-    parser.add_argument(
-        "--vocabulary",
-        choices=VOCABULARIES,
-        help="predicates of matches in N-Triples and SSSOM: owl:sameAs or skos:exactMatch",
-    )
-    parser.add_argument(
-        "--close-below",
-        type=number_in(SHARE, float),
-        metavar="P",
-        help="state matches below this probability as skos:closeMatch",
-    )
-    parser.add_argument(
-        "--decoding",
-        choices=option_names("decoding"),
-        metavar=f"{{{','.join(option_names('decoding'))}}}",
-        help="how matches are selected from the candidates",
-    )
+    add_answer_arguments(parser, ANSWER)
+    decodings, help = option_names("decoding"), "how matches are selected from the candidates"
+    parser.add_argument("--decoding", choices=decodings, help=help)
     add_out_argument(parser, "RUN/predictions")
     return parser

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from emea.explain.explainer import Explainer
-    from emea.suggest.suggestion import Suggestion
+    from emea.suggest import Suggestion
 
 DEFAULT_COUNT, PAGE_FILE = 20, "review.html"
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     from emea.explain.alignment_page import View, alignment_page, write_page
     from emea.explain.explainer import Explainer
     from emea.run.finished_run import load_run
-    from emea.suggest.suggestion import LEAST_UNCERTAINTY, reason, suggest, write_suggestions
+    from emea.suggest import LEAST_UNCERTAINTY, reason, suggest, write_suggestions
 
     explainer = Explainer(load_run(options.run, options.trust))
     suggestions = suggest(explainer, options.count)

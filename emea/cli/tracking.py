@@ -43,7 +43,7 @@ def sync(arguments: Sequence[str]) -> int:
         # Open it first: an unreachable store is reported once, not once for every folder.
         _ = store.client
     with lock:
-        counts = sync_runs(folders, store, options.unfinished)
+        counts = sync_runs(folders, store)
     reasons = [reason for reason in ("unfinished", "failed") if counts[reason]]
     skipped = ", ".join(f"{counts[reason]} {reason}" for reason in reasons)
     logger.info(
@@ -95,11 +95,6 @@ def _sync_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
     _add_store(parser)
-    parser.add_argument(
-        "--unfinished",
-        action="store_true",
-        help="also import unfinished runs, as KILLED; not for runs that are still running",
-    )
     return parser
 
 

@@ -33,7 +33,7 @@ from emea.runtime.console import logged
 
 if TYPE_CHECKING:
     from emea.run.finished_run import FinishedRun
-    from emea.update.changes import Answers
+    from emea.update.graph_versions import Answers
     from emea.update.planning import Plan
     from emea.update.updating import Update
 
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported after the command line and the folder were checked.
     from emea.explain.entities import run_answers
     from emea.run.finished_run import load_run
-    from emea.update.changes import changes_between, counts, write_changes
+    from emea.update.graph_versions import changes_between, counts, write_changes
     from emea.update.planning import plan_update
     from emea.update.updating import named_answers
 

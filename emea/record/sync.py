@@ -25,7 +25,6 @@ STORE_FOLDERS = ("artifacts", "mlartifacts", "mlruns")
 """Folders in which MLflow keeps its copies of the files of runs."""
 
 INTERRUPTED = "interrupted: its process ended without closing the run"
-NO_END = "the run left no closing record"
 
 
 def find_run_folders(roots: Iterable[Path | str]) -> list[Path]:
@@ -45,14 +44,12 @@ def find_run_folders(roots: Iterable[Path | str]) -> list[Path]:
     return sorted(found)
 
 
-def sync(folders: Iterable[Path], store: MlflowStore, unfinished: bool = False) -> Counter[str]:
-    """Import each run that is missing or incomplete in the store.
+def sync(folders: Iterable[Path], store: MlflowStore) -> Counter[str]:
+    """Import each run that has ended and is missing or incomplete in the store.
 
     Args:
         folders: Run folders, as `find_run_folders` returns them.
         store: The store to import into.
-        unfinished: Also import runs without a closing record, as KILLED; a later sync replaces
-            them when they have ended. Not for runs that are still running.
 
     Returns:
         The number of runs that were imported, present, unfinished and failed.
@@ -60,7 +57,7 @@ def sync(folders: Iterable[Path], store: MlflowStore, unfinished: bool = False) 
     counts = Counter[str]()
     for folder in folders:
         try:
-            outcome = _sync_one(folder, store, unfinished)
+            outcome = _sync_one(folder, store)
         # one damaged folder must not stop the import of the others
         except Exception as error:
             logger.error("%s was not imported: %s", folder, without_login(str(error), store.uri))
@@ -69,13 +66,11 @@ def sync(folders: Iterable[Path], store: MlflowStore, unfinished: bool = False) 
     return counts
 
 
-def _sync_one(folder: Path, store: MlflowStore, unfinished: bool) -> str:
-    header = read_header(folder)
-    closing = close_dead_folder(folder)
-    if closing is None and not unfinished:
-        logger.info("%s is unfinished; --unfinished imports it as KILLED.", folder)
+def _sync_one(folder: Path, store: MlflowStore) -> str:
+    header, closing = read_header(folder), close_dead_folder(folder)
+    if closing is None:
+        logger.info("%s is unfinished.", folder)
         return "unfinished"
-    closing = closing or RunClosing("KILLED", _last_time(folder), NO_END)
     if store.has_copy(header, closing):
         return "present"
     run = store.create_run(header)
@@ -103,13 +98,10 @@ def close_dead_folder(folder: Path) -> RunClosing | None:
         with FileLock(folder / LOCK_FILE, timeout=0):
             closing = read_closing(folder)
             if closing is None:
-                last = _last_time(folder)
+                # the time of the last record
+                times = [point.time for point in read_series(folder)]
+                last = max([read_header(folder).start_time, *times])
                 closing = close_record(folder, "KILLED", INTERRUPTED, end_time=last)
             return closing
     except (Timeout, OSError):
         return None
-
-
-def _last_time(folder: Path) -> int:
-    """Return the time of the last record of an unfinished run."""
-    return max([read_header(folder).start_time, *(point.time for point in read_series(folder))])

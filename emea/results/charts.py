@@ -52,10 +52,3 @@ def svg(spec: Spec) -> str:
     import vl_convert
 
     return vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
-
-
-def png(spec: Spec) -> bytes:
-    """Draw a specification as PNG."""
-    import vl_convert
-
-    return vl_convert.vegalite_to_png(json.dumps(spec), scale=2, allowed_base_urls=[])

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.run_config import RunConfig
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -14,6 +15,7 @@ from emea.errors import UserError
 from emea.evaluation.joint_ranks import fused_ranks, pool_assignment
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
+from emea.fit.stages import Stage
 from emea.fit.training_loop import TrainingLoop
 from emea.matching.candidates import mutual_best
 from emea.matching.pair_table import PairRanking
@@ -23,7 +25,6 @@ from emea.run.judgement import candidate_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.outcome import Numbers, Outcome, RunInputs
 from emea.run.parts import build_parts
-from emea.run.schedule import local_stages, stages
 from emea.run.warm_start import WarmStart
 
 
@@ -189,3 +190,40 @@ def _chosen_back(report: IterationReport, best: Tensor) -> Tensor:
     table, scores = ranking.table, ranking.scores
     lowest = scores.new_full((table.num_target,), -torch.inf)
     return scores.max(1).values >= table.max_by_target(scores, lowest)[best]
+
+
+def stages(settings: RunConfig) -> list[Stage]:
+    """Return the first training, then each EM iteration, with one stage for each encoder."""
+    models, plan = settings.models, []
+    for iteration in range(settings.em.iterations + 1):
+        name = f"EM iteration {iteration}" if iteration else "first training"
+        for member, model in enumerate(models):
+            restart = iteration > 0 and model.restart
+            num_epochs = model.epochs_per_iteration
+            if restart or not iteration:
+                num_epochs = model.initial_epochs
+            if not iteration and settings.own.initial_from:
+                num_epochs = 0
+            plan.append(
+                Stage(
+                    name,
+                    num_epochs,
+                    0 if iteration else settings.turns,
+                    restart,
+                    (member,),
+                    is_last=member == len(models) - 1,
+                )
+            )
+    return plan
+
+
+def local_stages(settings: RunConfig) -> list[Stage]:
+    """Return the stages of an update that recomputes some entities only.
+
+    Weights are kept from the earlier run. An encoder without weights derives its embeddings from
+    the labels in each stage.
+    """
+    model, iterations = settings.models[0], settings.em.iterations
+    num_epochs = 0 if model.optimizer else model.initial_epochs
+    numbers = range(1, iterations + 1) if iterations else (1,)
+    return [Stage(f"update {number}", num_epochs, num_turns=0, restart=False) for number in numbers]

@@ -22,8 +22,7 @@ from emea.record.run_folder import CHECKPOINT_FILE
 from emea.record.run_header import with_own_store
 from emea.run.finished_run import FinishedRun, read_records, write_run
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
-from emea.update.changes import Answers
-from emea.update.graph_versions import GraphVersions, Versions
+from emea.update.graph_versions import Answers, GraphVersions, Versions
 
 READING = (
     *("format", "on_error", "keep_isolated", "keep_literals", "attributes", "label_language"),

@@ -6,7 +6,7 @@ from benchmarks import whole_run
 from emea.config.checks import check_config
 from emea.config.composition import composed
 from emea.config.run_config import RunConfig
-from emea.run.schedule import stages
+from emea.run.em_run import stages
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
 QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]

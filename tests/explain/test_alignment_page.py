@@ -26,7 +26,7 @@ from emea.explain.explainer import Explainer
 from emea.explain.page_content import packed, page_content
 from emea.matching.beliefs import Beliefs
 from emea.run.finished_run import FinishedRun
-from emea.suggest.suggestion import reason, suggest
+from emea.suggest import reason, suggest
 
 from ..finished_runs import Finished
 

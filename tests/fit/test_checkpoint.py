@@ -28,10 +28,9 @@ from emea.fit.checkpoint import (
 )
 from emea.fit.training_loop import fit_stage
 from emea.record.run_folder import CHECKPOINT_FILE, METRICS_FILE
-from emea.run.em_run import EMRun
+from emea.run.em_run import EMRun, stages
 from emea.run.job import run_job
 from emea.run.parts import Parts
-from emea.run.schedule import stages
 
 from ..small_runs import TINY, make_parts
 

@@ -15,7 +15,6 @@ from emea.record.run_record import (
     read_closing,
     read_header,
     read_run_file,
-    read_series,
 )
 from emea.record.sync import close_dead_folder, find_run_folders, sync
 
@@ -81,24 +80,17 @@ def test_a_run_that_a_server_made_twice_ends_as_one(
     assert_is_copy(store, tmp_path / "run")
 
 
-def test_unfinished_runs_wait_unless_asked_for(store: MlflowStore, make_folder: MakeFolder) -> None:
+def test_unfinished_runs_wait(store: MlflowStore, make_folder: MakeFolder) -> None:
     folder = make_folder(status=None)
     assert sync([folder], store) == Counter(unfinished=1)
     assert store.find_runs(read_header(folder)) == []
-    assert sync([folder], store, unfinished=True) == Counter(imported=1)
-    [run] = store.find_runs(read_header(folder))
-    assert run.info.status == "KILLED"
-    assert run.info.end_time == read_series(folder)[-1].time
-    assert "no closing record" in run.data.tags["emea.reason"]
-    assert sync([folder], store, unfinished=True) == Counter(present=1)
 
 
-@pytest.mark.parametrize("status", [None, "KILLED"])
-def test_a_run_that_ended_later_replaces_its_earlier_copy(
-    status: str | None, store: MlflowStore, make_folder: MakeFolder
+def test_a_run_that_went_on_replaces_the_copy_of_its_interruption(
+    store: MlflowStore, make_folder: MakeFolder
 ) -> None:
-    folder = make_folder(status=status)
-    assert sync([folder], store, unfinished=True) == Counter(imported=1)
+    folder = make_folder(status="KILLED")
+    assert sync([folder], store) == Counter(imported=1)
     close_record(folder, "FINISHED")
     assert sync([folder], store) == Counter(imported=1)
     assert_is_copy(store, folder)
@@ -133,16 +125,15 @@ def test_copies_in_stores_are_not_imported(
     assert find_run_folders([tmp_path / "elsewhere", tmp_path / "store"]) == []
 
 
-@pytest.mark.parametrize("status", ["KILLED", None])
 def test_an_older_copy_does_not_change_a_finished_run(
-    status: str | None, store: MlflowStore, make_folder: MakeFolder
+    store: MlflowStore, make_folder: MakeFolder
 ) -> None:
-    folder = make_folder(status=status)
+    folder = make_folder(status="KILLED")
     copy = Path(shutil.copytree(folder, folder.parent / "copy"))
     close_record(folder, "FINISHED")
     assert sync([folder], store) == Counter(imported=1)
     for _ in range(2):
-        assert sync([copy, folder], store, unfinished=True) == Counter(present=2)
+        assert sync([copy, folder], store) == Counter(present=2)
         assert_is_copy(store, folder)
 
 

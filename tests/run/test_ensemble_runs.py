@@ -23,8 +23,8 @@ from emea.fit.step_block import LabelDataModule
 from emea.fit.training_loop import fit_stage
 from emea.record.run_record import read_series
 from emea.run import job
+from emea.run.em_run import stages
 from emea.run.job import run_job
-from emea.run.schedule import stages
 
 from ..small_runs import make_parts
 from .test_resuming import KilledError, essence

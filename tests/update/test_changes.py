@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from emea import graph_of
-from emea.update.changes import Change, changes_between, counts, write_changes
-from emea.update.graph_versions import GraphVersions
+from emea.update.graph_versions import Change, GraphVersions, changes_between, counts, write_changes
 
 BEFORE = {"a": ("A", 0.9), "b": ("B", 0.8), "c": ("C", 0.7), "d": ("D", 0.6), "e": ("E", 0.5)}
 AFTER = {"a": ("A", 0.4), "b": ("X", 0.8), "c": ("Y", 0.7), "e": ("Z", 0.5), "f": ("F", 0.3)}

@@ -19,7 +19,7 @@ from emea.rules.directed_triples import DirectedTriples
 from emea.rules.subsumption import Subsumption
 from emea.rules.support import Grounds
 from emea.run.finished_run import FinishedRun
-from emea.suggest.suggestion import (
+from emea.suggest import (
     COLUMNS,
     NUM_ALTERNATIVES,
     Influence,
@@ -31,7 +31,7 @@ from emea.suggest.suggestion import (
     write_suggestions,
 )
 
-from ..finished_runs import Finished
+from .finished_runs import Finished
 
 GRAPH: KnowledgeGraph = synthetic_pair(num_entities=100, seed=3).source
 TRIPLES = DirectedTriples(GRAPH)

@@ -1,1 +1,0 @@
-"""Suggests which entities to label next."""
