@@ -1,10 +1,10 @@
 """Checks of the files, folders and modules on a command line, before torch is imported."""
 
-import errno
 import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -115,23 +115,14 @@ def check_writable(folder: Path) -> None:
         for path in (hydra, *hydra.glob("*.yaml")):
             if path.is_symlink():
                 raise DataError(f"{path} is a symbolic link, so a run would write elsewhere.")
-    nearest = folder.absolute()
+    nearest = place = folder.absolute()
     try:
-        nearest.lstat()
-    except OSError as error:
-        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-            raise DataError(
-                f"The run folder {folder} cannot be created: {error.strerror}."
-            ) from error
-    while not os.path.lexists(nearest) and nearest != nearest.parent:
-        nearest = nearest.parent
-    if not nearest.is_dir():
-        raise DataError(f"The run folder {folder} cannot be created: {nearest} is not a folder.")
-    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            place.lstat()  # the name may be too long, or have too many links
+        nearest = next(one for one in (place, *place.parents) if os.path.lexists(one))
         # permissions are not enough: the disk may be read-only
         with tempfile.TemporaryDirectory(prefix=".emea-", dir=nearest):
             return
     except OSError as error:
-        raise DataError(
-            f"The run folder {folder} cannot be written: {nearest}: {error.strerror}."
-        ) from error
+        reason = f"{nearest}: {error.strerror}"
+        raise DataError(f"The run folder {folder} cannot be written: {reason}.") from error

@@ -8,6 +8,7 @@ names are UTF-8 bytes and their lengths, so reading it cannot execute code.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from omegaconf import DictConfig
@@ -103,40 +104,49 @@ def load_pair(config: DictConfig) -> GraphPair:
 
 def write_pair(path: Path, pair: GraphPair) -> None:
     """Write graphs, names, links and official splits, atomically."""
-    arrays: dict[str, np.ndarray] = {"links": _small(pair.links)}
-    arrays |= _text_arrays("name", [pair.name])
+    num_missed = 0 if pair.official is None else pair.official.num_absent
+    found: dict[str, Any] = {
+        "links": pair.links,
+        "name": [pair.name],
+        "cardinality": [str(pair.cardinality)],
+        "rejected": pair.rejected,
+        "unmatched": pair.unmatched,
+        "num_absent": np.array([pair.num_absent, num_missed]),
+        **{part: getattr(pair.official, part, None) for part in PARTS},
+    }
     for side, graph in zip(SIDES, (pair.source, pair.target), strict=True):
-        arrays[f"{side}_size"] = np.array([graph.num_entities, graph.num_relations])
-        arrays[f"{side}_triples"] = _small(graph.triples)
-        names = {
-            "entities": graph.entity_names,
-            "relations": graph.relation_names,
-            "labels": graph.labels,
-        }
-        for what, texts in names.items():
-            if texts is not None:
-                arrays |= _text_arrays(f"{side}_{what}", texts)
-        if graph.kinds is not None:
-            arrays[f"{side}_entity_kinds"] = _small(graph.kinds)
-        if graph.attributes is not None:
-            arrays |= _attribute_arrays(side, graph.attributes)
-        if graph.vectors:
-            arrays |= _text_arrays(f"{side}_vectors", [one.name for one in graph.vectors])
-        for number, one in enumerate(graph.vectors):
-            arrays[f"{side}_vectors_{number}"] = one.values
-            arrays[f"{side}_vectors_{number}_entities"] = _small(one.entities)
-    if pair.official is not None:
-        arrays |= {part: _small(getattr(pair.official, part)) for part in PARTS}
-    if pair.cardinality != Cardinality.ONE_TO_ONE:
-        arrays |= _text_arrays("cardinality", [pair.cardinality])
-    if pair.rejected is not None:
-        arrays["rejected"] = _small(pair.rejected)
-    if pair.unmatched is not None:
-        arrays["unmatched"] = _small(pair.unmatched)
-    if pair.num_absent:
-        num_missed = 0 if pair.official is None else pair.official.num_absent
-        arrays["num_absent"] = np.array([pair.num_absent, num_missed])
+        found |= {f"{side}_{name}": value for name, value in _graph_values(graph).items()}
+    arrays: dict[str, np.ndarray] = {}
+    for key, value in found.items():
+        if isinstance(value, np.ndarray):
+            arrays[key] = _small(value)
+        elif value is not None:
+            arrays |= _text_arrays(key, value)
     write_checked_arrays(path, **arrays)
+
+
+def _graph_values(graph: KnowledgeGraph) -> dict[str, Any]:
+    """Return the arrays and texts of a graph by name; ``None`` for those that it lacks."""
+    found: dict[str, Any] = {
+        "size": np.array([graph.num_entities, graph.num_relations]),
+        "triples": graph.triples,
+        "entities": graph.entity_names,
+        "relations": graph.relation_names,
+        "labels": graph.labels,
+        "entity_kinds": graph.kinds,
+        "vectors": [one.name for one in graph.vectors],
+    }
+    for number, one in enumerate(graph.vectors):
+        found |= {f"vectors_{number}": one.values, f"vectors_{number}_entities": one.entities}
+    if (attributes := graph.attributes) is not None:
+        found |= {
+            "literals": attributes.triples,
+            "kinds": attributes.kinds,
+            "attributes": attributes.attribute_names,
+            "values": attributes.values,
+            "kind_names": [part for kind in attributes.kind_names for part in kind],
+        }
+    return found
 
 
 def read_pair(path: Path) -> GraphPair:
@@ -148,23 +158,22 @@ def read_pair(path: Path) -> GraphPair:
     arrays = read_checked_arrays(path)
     try:
         source, target = (_graph(arrays, side) for side in SIDES)
-        official, num_absent, num_missed = None, 0, 0
-        if "num_absent" in arrays:
-            num_absent, num_missed = map(int, _numbers(arrays, "num_absent", 0))
+        num_absent, num_missed = map(int, _numbers(arrays, "num_absent", 0))
+        official = None
         if "train" in arrays:
             train, validation, test = (_numbers(arrays, part, 2) for part in PARTS)
             official = OfficialSplit(train, validation, test, num_missed)
-        (name,) = _texts(arrays, "name")
-        rejected = _numbers(arrays, "rejected", 2) if "rejected" in arrays else None
-        unmatched = _numbers(arrays, "unmatched", 0) if "unmatched" in arrays else None
-        links = _numbers(arrays, "links", 2)
-        cardinality = Cardinality.ONE_TO_ONE
-        if "cardinality_lengths" in arrays:
-            cardinality = Cardinality(_texts(arrays, "cardinality")[0])
-        pair = GraphPair(
-            name, source, target, links, official, None, None, num_absent, cardinality=cardinality
+        return GraphPair(
+            _texts(arrays, "name")[0],
+            source,
+            target,
+            _numbers(arrays, "links", 2),
+            official,
+            num_absent=num_absent,
+            cardinality=Cardinality(_texts(arrays, "cardinality")[0]),
+            rejected=_numbers(arrays, "rejected", 2) if "rejected" in arrays else None,
+            unmatched=_numbers(arrays, "unmatched", 0) if "unmatched" in arrays else None,
         )
-        return replace(pair, rejected=rejected, unmatched=unmatched)
     # DataError means that an id is outside its graph, or that an entity has several links
     except (DataError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is damaged: {error}") from error
@@ -203,26 +212,14 @@ def _graph(arrays: Arrays, side: str) -> KnowledgeGraph:
 
 
 def _vectors(arrays: Arrays, side: str) -> tuple[EntityVectors, ...]:
-    names = _texts(arrays, f"{side}_vectors") if f"{side}_vectors_lengths" in arrays else []
     found = []
-    for number, name in enumerate(names):
+    for number, name in enumerate(_texts(arrays, f"{side}_vectors")):
         entities = _numbers(arrays, f"{side}_vectors_{number}_entities", 0)
         values = arrays[f"{side}_vectors_{number}"]
         if values.dtype != np.float32 or values.ndim != 2 or len(values) != len(entities):
             raise ValueError(f"{side}_vectors_{number} has the wrong type or shape")
         found.append(EntityVectors(name, entities, values))
     return tuple(found)
-
-
-def _attribute_arrays(side: str, attributes: AttributeTriples) -> dict[str, np.ndarray]:
-    kinds = [part for kind in attributes.kind_names for part in kind]
-    return {
-        f"{side}_literals": _small(attributes.triples),
-        f"{side}_kinds": _small(attributes.kinds),
-        **_text_arrays(f"{side}_attributes", attributes.attribute_names),
-        **_text_arrays(f"{side}_values", attributes.values),
-        **_text_arrays(f"{side}_kind_names", kinds),
-    }
 
 
 def _numbers(arrays: Arrays, key: str, columns: int) -> IntArray:
@@ -234,8 +231,10 @@ def _numbers(arrays: Arrays, key: str, columns: int) -> IntArray:
     return array.astype(np.int64)
 
 
-def _small(numbers: IntArray) -> np.ndarray:
-    """Return the array with 32-bit integers if its values allow it."""
+def _small(numbers: np.ndarray) -> np.ndarray:
+    """Return an array of integers with 32 bits if its values allow it."""
+    if numbers.dtype.kind != "i":
+        return numbers
     fits = not numbers.size or int(np.abs(numbers).max()) <= np.iinfo(np.int32).max
     return numbers.astype(np.int32) if fits else numbers
 

@@ -229,32 +229,19 @@ def is_finished(folder: Path | str) -> bool:
     return closing is not None and closing.status == "FINISHED"
 
 
-def is_locked(path: Path) -> bool:
-    """Return whether a process holds the lock."""
-    from filelock import FileLock, Timeout  # not needed by commands that only read records
-
-    if not path.exists():
-        return False
-    try:
-        with FileLock(path, timeout=0):
-            return False
-    except Timeout:
-        return True
-
-
 def check_finished(folder: Path | str) -> None:
     """Raise an error if the run in a folder is not finished.
 
     Raises:
-        DataError: If the run is still running, failed or was interrupted.
+        DataError: If the run is still running, or it failed or was interrupted.
         UserError: If the folder does not contain a run.
     """
     if is_finished(folder):
         return
     closing = read_closing(folder)
-    state = "failed" if closing and closing.status == "FAILED" else "was interrupted"
-    if closing is None and is_locked(Path(folder) / LOCK_FILE):
-        raise DataError(f"{folder} is not a finished run: it is still running. Wait until it ends.")
+    state = "is still running, or was interrupted"
+    if closing is not None:
+        state = "failed" if closing.status == "FAILED" else "was interrupted"
     raise DataError(
         f"{folder} is not a finished run: it {state}. "
         f"Continue it with: emea run resume={quote(str(folder))}"

@@ -1,7 +1,7 @@
 """Two versions of a graph, and what differs between them and between their matches."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,6 @@ import numpy as np
 
 from emea.answer.exporting import cell
 from emea.data.arrays import NO_MATCH, IntArray
-from emea.data.attributes import AttributeTriples
 from emea.data.graph import KnowledgeGraph
 from emea.record.checked_files import write_json, write_lines
 
@@ -86,38 +85,6 @@ class GraphVersions:
         ends = self.new_entities[self.removed[:, [0, 2]].ravel()]
         changed[ends[ends != NO_MATCH]] = True
         return changed
-
-    def has_new_literals(self) -> bool:
-        """Return whether the kept literals of the versions differ, in value, language or type."""
-        old, new = self.old.attributes, self.new.attributes
-        if old is None or new is None:
-            return old is not new
-        numbers: dict[object, int] = {}
-        entities = np.arange(self.old.num_entities)
-        before = _literal_rows(old, entities, numbers)
-        return not np.array_equal(before, _literal_rows(new, self.old_entities, numbers))
-
-
-def _literal_rows(
-    attributes: AttributeTriples, entities: IntArray, numbers: dict[object, int]
-) -> IntArray:
-    """Return the distinct literals of a graph as sorted rows of numbers, ``[n, 3]``.
-
-    Args:
-        attributes: The literals.
-        entities: The number of each entity.
-        numbers: The numbers of attributes and values so far; further ones are added.
-    """
-
-    def numbered(keys: Iterable[object]) -> IntArray:
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
-
-    kinds = (attributes.kind_names[kind] for kind in attributes.kinds.tolist())
-    values = numbered(zip(attributes.values, kinds, strict=True))
-    entity, attribute, value = attributes.triples.T
-    named = numbered(attributes.attribute_names)[attribute]
-    rows: IntArray = np.unique(np.stack([entities[entity], named, values[value]], axis=1), axis=0)
-    return rows
 
 
 def _only_first(

@@ -150,10 +150,8 @@ def plan_update(update: Update, complete: bool = False) -> Plan:
     """
     run = update.run
     affected = affected_entities(update.versions, run.beliefs, update.new_pairs())
-    is_changed = update.is_changed or (
-        _uses_literals(run) and any(one.has_new_literals() for one in update.versions)
-    )
-    if not (is_changed or complete):
+    # literals are not compared with those of the earlier graphs
+    if not (update.is_changed or _uses_literals(run) or complete):
         return Plan(NOTHING, "", affected, None)
     reason = "it was requested" if complete else _obstacle(run)
     if not reason and affected.share > LARGEST_SHARE:
@@ -183,8 +181,7 @@ def _obstacle(run: FinishedRun) -> str:
 
 
 def _uses_literals(run: FinishedRun) -> bool:
-    literals = run.config.get("literals")  # old runs do not have the group
-    return literals is not None and literals.name != "none"
+    return bool(run.config.literals.name != "none")
 
 
 def _fitting_links(update: Update) -> IntArray:

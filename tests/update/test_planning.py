@@ -1,14 +1,12 @@
 """The entities that a change of the graphs affects, compared with sets of names."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea import graph_of, read_graph
+from emea import graph_of
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.matching.beliefs import Beliefs
@@ -182,31 +180,3 @@ def test_versions_are_compared_by_name(
     touched = {end for h, _, t in set(before) ^ set(after) for end in (h, t)}
     changed = {new.entity_name(int(e)) for e in np.flatnonzero(versions.is_changed())}
     assert changed == touched & set(new.all_entity_names)
-
-
-LITERALS = ['"one"', '"eins"@de', '"1"^^<http://type>']
-
-
-@pytest.mark.parametrize(
-    ("values", "differs"),
-    [
-        (LITERALS, False),
-        (LITERALS[::-1] + LITERALS, False),
-        (LITERALS[:2], True),
-        ([*LITERALS, '"two"'], True),
-        ([*LITERALS[:1], '"eins"@nl', *LITERALS[2:]], True),
-        ([*LITERALS[:2], '"1"'], True),
-    ],
-)
-def test_literals_are_compared_by_value_and_kind(
-    values: list[str], differs: bool, tmp_path: Path
-) -> None:
-    graphs = []
-    for name, found in (("old", LITERALS), ("new", values)):
-        rows = (f"<http://{end}> <http://name> {value} .\n" for end in "ab" for value in found)
-        path = tmp_path / f"{name}.nt"
-        path.write_text("<http://a> <http://knows> <http://b> .\n" + "".join(rows))
-        graphs.append(read_graph(path, literals=True))
-    renumbered = graphs[1].relabelled(np.array([1, 0]))
-    assert GraphVersions.of(graphs[0], renumbered).has_new_literals() == differs
-    assert not GraphVersions.of(renumbered, renumbered).has_new_literals()
