@@ -201,9 +201,9 @@ def test_what_tests_compose_quickly_is_what_hydra_composes(overrides: list[str])
     [
         (["method=paris", "em=dual"], "method=paris does not use em"),
         (["method=paris", "em.iterations=3"], "method=paris does not use em"),
-        (["method=prase", "+rule.x=1"], "method=prase does not use rule"),
+        (["method=prase", "training.turns=3"], "method=prase does not use training"),
         (["em=none", "rule=paris"], "em=none with em.iterations=0 does not reason"),
-        (["em.iterations=0", "rule.markov_blanket=true"], "em=paper with em.iterations=0 does not"),
+        (["em.iterations=0", "rule=avoid_conflict"], "em=paper with em.iterations=0 does not"),
     ],
 )
 def test_a_group_that_the_method_does_not_use_is_refused(arguments: list[str], reason: str) -> None:
