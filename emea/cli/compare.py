@@ -8,7 +8,7 @@ from emea.cli.arguments import command_parser
 from emea.errors import writing
 
 DESCRIPTION = """Compares finished runs with the first one: settings that differ, metrics side by
-side, a paired t-test over the test links, and links won and lost.
+side, a paired t-test over the test links, and the numbers of links won and lost.
 
 RUN is a run folder. Runs are paired only if they were tested on the same links."""
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     from emea.results.recorded_run import load_compared_run
 
     runs = [load_compared_run(place) for place in options.runs]
-    comparison = compare(runs, options.examples)
+    comparison = compare(runs)
     print(as_text(comparison))
     if options.html is not None:
         with writing(options.html):
@@ -37,11 +37,4 @@ def _parser() -> argparse.ArgumentParser:
         "runs", nargs="+", type=Path, metavar="RUN", help="two or more finished runs"
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
-    parser.add_argument(
-        "--examples",
-        type=int,
-        default=5,
-        metavar="N",
-        help="links won and lost to name; 0 does not read the data (default: %(default)d)",
-    )
     return parser

@@ -14,7 +14,9 @@ USAGE = "usage: emea data NAME [key=value ...]\n\nPrint the statistics of a data
 def main(arguments: Sequence[str]) -> int:
     """Print the statistics of a data set and return the exit status."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE, "", *_described_options(), sep="\n")
+        names = option_names("data")
+        width = max(map(len, names))
+        print(USAGE, "", *(f"  {one:<{width}}  {_description(one)}" for one in names), sep="\n")
         return 0 if arguments else 2
     print(statistics_table(load_named_pair(arguments[0], arguments[1:])))
     return 0
@@ -35,12 +37,6 @@ def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
     chosen = [f"data={name}", *settings]
     check_overrides(chosen, defaults=settings)
     return load_pair(composed(chosen))
-
-
-def _described_options() -> list[str]:
-    names = option_names("data")
-    width = max(map(len, names))
-    return [f"  {name:<{width}}  {_description(name)}" for name in names]
 
 
 def _description(name: str) -> str:

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -216,14 +217,12 @@ def _quoted(argument: str) -> str:
     key, equals, value = argument.partition("=")
     if key not in ("ratio", "+ratio", "++ratio") or not equals:
         return argument
-    return f"{key}={','.join(map(_quoted_number, value.split(',')))}"
-
-
-def _quoted_number(text: str) -> str:
-    try:
-        return f"'{float(text):g}'"
-    except ValueError:
-        return text
+    names = []
+    for name in value.split(","):
+        with suppress(ValueError):
+            name = f"'{float(name):g}'"
+        names.append(name)
+    return f"{key}={','.join(names)}"
 
 
 def error_text(error: Exception) -> str:

@@ -148,7 +148,10 @@ def texts_in(node: Any) -> Iterator[str]:
 def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
     trusted = tuple(f"{module}." for module in trust)
     for key, target in _targets(settings, ""):
-        if not _is_trusted(target, trusted):
+        # the value of an interpolation is not known here
+        is_known = isinstance(target, str) and "${" not in target
+        is_ours = is_known and (target in our_targets() or OPTIMISER.fullmatch(target))
+        if not (is_ours or (is_known and target.startswith(trusted))):
             module = str(target).rpartition(".")[0] or target
             yield (
                 f"{key} names {target}, which is neither a class of emea's runs nor an optimiser "
@@ -168,11 +171,3 @@ def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:
                 yield place, value
             else:
                 yield from _targets(value, place)
-
-
-def _is_trusted(target: Any, trusted: tuple[str, ...]) -> bool:
-    # the value of an interpolation is not known here
-    if not isinstance(target, str) or "${" in target:
-        return False
-    is_ours = target in our_targets() or OPTIMISER.fullmatch(target) is not None
-    return is_ours or target.startswith(trusted)

@@ -33,17 +33,13 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
     told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
     told |= {"data": pair.checksum(), "parts": _official_parts(config, pair)}
     told |= {"names": _names(pair), "code": code_digest(), "weights": _weights(config)}
-    told |= _lightning(config)
+    # settings of Lightning that may change results
+    callbacks = OmegaConf.select(config, "trainer.callbacks")
+    lightning = {"callbacks": OmegaConf.to_container(callbacks)} if callbacks else {}
+    lightning |= lightning_options(config.trainer)
+    told |= {"lightning": lightning} if lightning else {}
     told |= {f"code of {module}": trusted_code(module) for module in config.trust}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-
-
-def _lightning(config: DictConfig) -> dict[str, object]:
-    """Return the settings of Lightning that may change results; empty if there are none."""
-    callbacks = OmegaConf.select(config, "trainer.callbacks")
-    given = {"callbacks": OmegaConf.to_container(callbacks)} if callbacks else {}
-    found = given | lightning_options(config.trainer)
-    return {"lightning": found} if found else {}
 
 
 @cache

@@ -134,14 +134,13 @@ def compared_params(params: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
     """
     uses = params.get("method.uses")
     unused = [] if uses is None else [group for group in OPTIONAL if f"'{group}'" not in str(uses)]
-    hidden = (*HIDDEN, *unused)
-    return {key: value for key, value in params.items() if not _is_hidden(key, hidden)}
-
-
-def _is_hidden(key: str, hidden: Sequence[str]) -> bool:
+    hidden = tuple(f"{name}." for name in (*HIDDEN, *unused))
     # _target_ and _partial_ are for Hydra; the name of the option contains the same information
-    is_machinery = key.rpartition(".")[2].startswith("_")
-    return is_machinery or any(key == name or key.startswith(f"{name}.") for name in hidden)
+    return {
+        key: value
+        for key, value in params.items()
+        if not f"{key}.".startswith(hidden) and not key.rpartition(".")[2].startswith("_")
+    }
 
 
 def cut(value: object, length: int = MAX_TAG_LENGTH) -> str:

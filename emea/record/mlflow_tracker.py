@@ -110,11 +110,13 @@ class MlflowTracker(Tracker):
     def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
         """Append metrics to the folder's series; they reach MLflow some seconds later."""
         point = super().log(metrics, step)
-        if self._mlflow_run is None or self._folder is None:
+        run = self._mlflow_run
+        if run is None or self._folder is None:
             return point
         self._waiting.append(point)
         if time.monotonic() - self._last_flush >= self.flush_seconds:
-            self._attempt(partial(self._send, self._mlflow_run), self._folder)
+            points, self._waiting, self._last_flush = self._waiting, [], time.monotonic()
+            self._attempt(lambda: self._store.log_points(run, points), self._folder)
         return point
 
     def finish(self, status: str, reason: str = "") -> RunClosing | None:
@@ -131,11 +133,6 @@ class MlflowTracker(Tracker):
 
         self._attempt(close_run, folder)
         return closing
-
-    def _send(self, run: str) -> None:
-        points, self._waiting = self._waiting, []
-        self._last_flush = time.monotonic()
-        self._store.log_points(run, points)
 
     def _attempt(self, action: Callable[[], T], folder: Path) -> T | None:
         """Make a call; if it fails, log the error once and stop contacting MLflow.
@@ -156,11 +153,14 @@ class MlflowTracker(Tracker):
         except Exception as error:
             self._has_failed, self._mlflow_run, self._waiting = True, None, []
             self._store.leave()
+            # SQLAlchemy's message may start with advice to programmers; the database's does not
+            error = getattr(error.__cause__, "orig", None) or error
+            reason = str(error).strip().partition("\n")[0]
             logger.warning(
                 "MLflow at %s failed (%s). The records stay in the run folder; `emea sync %s%s` "
                 "imports them later.",
                 shown_uri(self._store.uri),
-                without_login(_first_line(error), self._store.uri),
+                without_login(f"{type(error).__name__}: {reason}", self._store.uri),
                 quote(str(folder)),
                 self._uri_option(),
             )
@@ -169,10 +169,3 @@ class MlflowTracker(Tracker):
     def _uri_option(self) -> str:
         uri = self._store.uri
         return "" if uri == absolute_uri(DEFAULT_URI) else f" --uri {quote(shown_uri(uri))}"
-
-
-def _first_line(error: Exception) -> str:
-    # SQLAlchemy's message may start with advice to programmers; use the database's own error.
-    error = getattr(error.__cause__, "orig", None) or error
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -16,6 +16,11 @@ def provenance() -> dict[str, str]:
 
     In a copy of the project without `.git`, set `EMEA_COMMIT` and `EMEA_DIRTY`.
     """
+    import torch  # not needed by commands that only read records
+
+    # taskset or Slurm can limit the CPUs that the process may use
+    has_limit = hasattr(os, "sched_getaffinity")
+    num_cpus = len(os.sched_getaffinity(0)) if has_limit else os.cpu_count()
     return {
         **code_state(),
         "emea_version": __version__,
@@ -24,8 +29,8 @@ def provenance() -> dict[str, str]:
         "numpy": metadata.version("numpy"),
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "cpu_count": _num_cpus(),
-        **_gpu(),
+        "cpu_count": str(num_cpus or UNKNOWN),
+        **({"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}),
     }
 
 
@@ -65,18 +70,5 @@ def _git(root: Path, *arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def _num_cpus() -> str:
-    """Return how many CPUs the process may use, which `taskset` or Slurm can limit."""
-    if hasattr(os, "sched_getaffinity"):
-        return str(len(os.sched_getaffinity(0)))
-    return str(os.cpu_count() or UNKNOWN)
-
-
 def _repository_root() -> Path:
     return Path(__file__).resolve().parents[2]
-
-
-def _gpu() -> dict[str, str]:
-    import torch  # not needed by commands that only read records
-
-    return {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}

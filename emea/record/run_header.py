@@ -5,6 +5,7 @@ import getpass
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,8 +59,10 @@ def make_header(
         "data": pair.name,
         "data_checksum": pair.checksum(),
         FINGERPRINT_TAG: fingerprint(config, pair),
-        USER_TAG: _user(),
+        USER_TAG: "unknown",
     }
+    with suppress(KeyError, OSError):  # a container may run as a user without a name
+        tags[USER_TAG] = getpass.getuser()
     if launch.command:
         tags[COMMAND_TAG] = launch.command
     if launch.sweep is not None:
@@ -72,13 +75,6 @@ def make_header(
         params=params,
         tags=tags,
     )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a user without a name
-        return "unknown"
 
 
 def sweep_name(folder: Path) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from emea.data.arrays import FloatArray
 from emea.data.protocol import seen_links
-from emea.errors import DataError, UserError
+from emea.errors import DataError
 from emea.evaluation.metrics import link_scores, paired_p
 from emea.results.recorded_run import RecordedRun, number_at
 
@@ -38,20 +38,6 @@ class Row(NamedTuple):
     values: tuple[Any, ...]
 
 
-class Example(NamedTuple):
-    """A test link that only one of two runs ranks first.
-
-    Args:
-        source: Name of the source entity.
-        target: Name of its counterpart.
-        ranks: The rank of the counterpart in the first and the other run.
-    """
-
-    source: str
-    target: str
-    ranks: tuple[float, float]
-
-
 @dataclass(frozen=True)
 class PairedTest:
     """A run against the first one, link by link.
@@ -64,8 +50,6 @@ class PairedTest:
             paired two-tailed t-test.
         counts: The numbers of links that only this run (won), only the first run (lost), both and
             neither of them rank first.
-        examples: Examples of links won and lost, those with the largest change first.
-        no_examples: Why there are no names of examples; empty if there are.
     """
 
     label: str
@@ -73,8 +57,6 @@ class PairedTest:
     num_links: int = 0
     changes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
-    examples: Mapping[str, Sequence[Example]] = field(default_factory=dict)
-    no_examples: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,12 +80,8 @@ class Comparison:
     protocols: tuple[str, ...]
 
 
-def compare(runs: Sequence[RecordedRun], num_examples: int = 5) -> Comparison:
+def compare(runs: Sequence[RecordedRun]) -> Comparison:
     """Compare runs with the first of them.
-
-    Args:
-        runs: At least two runs.
-        num_examples: How many links won and lost to name; with 0 the data is not read.
 
     Raises:
         DataError: If there are fewer than two runs.
@@ -111,27 +89,19 @@ def compare(runs: Sequence[RecordedRun], num_examples: int = 5) -> Comparison:
     if len(runs) < 2:
         raise DataError("A comparison needs at least two runs.")
     settings = [_effective(run.header["params"]) for run in runs]
+    labels = tuple(run.name for run in runs)
+    if len(set(labels)) < len(labels):
+        labels = tuple(f"{label} ({number})" for number, label in enumerate(labels, start=1))
+    protocols = [str(run.metrics.get("protocol", "unknown")) for run in runs]
+    metrics = [Row(path, tuple(number_at(one.metrics, path) for one in runs)) for path in METRICS]
     return Comparison(
-        labels=_distinct([run.name for run in runs]),
+        labels=labels,
         settings=_differing(settings, sorted({key for one in settings for key in one})),
         provenance=_differing([_short(run.header["tags"]) for run in runs], PROVENANCE),
-        metrics=_metrics([run.metrics for run in runs]),
-        tests=tuple(paired_test(runs[0], run, num_examples) for run in runs[1:]),
-        protocols=tuple(_protocol(run) for run in runs),
+        metrics=tuple(row for row in metrics if set(row.values) != {None}),
+        tests=tuple(paired_test(runs[0], run) for run in runs[1:]),
+        protocols=tuple(f"{name} ({seen_links(name)})" for name in protocols),
     )
-
-
-def _protocol(run: RecordedRun) -> str:
-    """Return the protocol of a run, and whether it used test links."""
-    name = str(run.metrics.get("protocol", "unknown"))
-    return f"{name} ({seen_links(name)})"
-
-
-def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels, with a number where several runs have the same."""
-    if len(set(labels)) == len(labels):
-        return tuple(labels)
-    return tuple(f"{label} ({number})" for number, label in enumerate(labels, start=1))
 
 
 def _effective(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,12 +121,7 @@ def _differing(values: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tup
     return tuple(row for row in rows if any(value != row.values[0] for value in row.values))
 
 
-def _metrics(metrics: Sequence[Mapping[str, Any]]) -> tuple[Row, ...]:
-    rows = [Row(path, tuple(number_at(one, path) for one in metrics)) for path in METRICS]
-    return tuple(row for row in rows if any(value is not None for value in row.values))
-
-
-def paired_test(first: RecordedRun, other: RecordedRun, num_examples: int = 5) -> PairedTest:
+def paired_test(first: RecordedRun, other: RecordedRun) -> PairedTest:
     """Compare two runs link by link, if they ranked the same test links in the same order."""
     ranks = first.ranks(), other.ranks()
     problem = _pairing_problem((first, other), ranks)
@@ -168,26 +133,13 @@ def paired_test(first: RecordedRun, other: RecordedRun, num_examples: int = 5) -
         old, new = link_scores(before, name), link_scores(after, name)
         changes[name] = float((new - old).mean()), paired_p(new, old)
     was_right, is_right = before <= 1, after <= 1
-    kinds = {
-        "won": is_right & ~was_right,
-        "lost": was_right & ~is_right,
-        "both": was_right & is_right,
-        "neither": ~was_right & ~is_right,
+    counts = {
+        "won": int((is_right & ~was_right).sum()),
+        "lost": int((was_right & ~is_right).sum()),
+        "both": int((was_right & is_right).sum()),
+        "neither": int((~was_right & ~is_right).sum()),
     }
-    examples, reason = {}, ""
-    if num_examples:
-        try:
-            names = first.read_names()
-            for kind in ("won", "lost"):
-                chosen = _largest_changes(before, after, kinds[kind])[:num_examples]
-                examples[kind] = [
-                    Example(names[0][link], names[1][link], (before[link], after[link]))
-                    for link in chosen
-                ]
-        except (UserError, OSError) as error:
-            reason = str(error)
-    counts = {kind: int(links.sum()) for kind, links in kinds.items()}
-    return PairedTest(other.name, "", len(before), changes, counts, examples, reason)
+    return PairedTest(other.name, "", len(before), changes, counts)
 
 
 def _all_ranks(run: RecordedRun, ranks: FloatArray | None) -> FloatArray:
@@ -213,10 +165,3 @@ def _pairing_problem(
     if len({len(found) for found in ranks if found is not None}) > 1:
         return "they have ranks for different numbers of test links"
     return ""
-
-
-def _largest_changes(before: FloatArray, after: FloatArray, chosen: np.ndarray) -> list[int]:
-    """Return the chosen links, those that the worse run ranks lowest first; ties by position."""
-    places = np.flatnonzero(chosen)
-    worse = np.maximum(before[places], after[places])
-    return [int(place) for place in places[np.argsort(-worse, kind="stable")]]

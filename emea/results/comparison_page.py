@@ -1,10 +1,9 @@
 """Comparisons as text and an HTML page."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from emea.results.comparison import Comparison, Example, PairedTest, Row
+from emea.results.comparison import Comparison, PairedTest, Row
 from emea.results.page import template_environment
 
 TITLES = {"hit@1": "Hit@1", "mrr": "MRR"}
@@ -71,17 +70,7 @@ def _test_text(test: PairedTest) -> str:
     lines.append(
         "  links won {won}, lost {lost}, both right {both}, neither {neither}".format(**test.counts)
     )
-    for kind, examples in test.examples.items():
-        lines += [f"  {kind}: {example_text(example)}" for example in examples]
-    if test.no_examples:
-        lines.append(f"  no examples: {test.no_examples}")
     return "\n".join([*lines, f"  {CAUTION}"])
-
-
-def example_text(example: Example) -> str:
-    """Return one link and its two ranks."""
-    before, after = map(shown_rank, example.ranks)
-    return f"{example.source} = {example.target} (rank {before} to {after})"
 
 
 def as_html(comparison: Comparison) -> str:
@@ -90,7 +79,6 @@ def as_html(comparison: Comparison) -> str:
     environment.filters |= {
         "value": shown_value,
         "number": shown_number,
-        "rank": shown_rank,
         "p": shown_p,
     }
     page = environment.get_template("comparison.html")
@@ -129,11 +117,6 @@ def shown_number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
-
-
-def shown_rank(rank: float) -> str:
-    """Return a rank as text."""
-    return "none" if math.isinf(rank) else f"{rank:g}"
 
 
 def shown_p(p: float) -> str:

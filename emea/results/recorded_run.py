@@ -14,16 +14,12 @@ from emea.record.checked_files import reading
 from emea.record.run_folder import (
     METRICS_FILE,
     RANKS_FILE,
-    links_checksum,
-    read_config,
     read_metrics,
     read_ranks,
 )
 from emea.record.run_record import check_finished, read_header, read_run_file
 
 RUN_FILES = ("metrics.json", "run.json")
-LinkNames = tuple[list[str], list[str]]
-"""Names of the source and the target entities of the test links, in the order of their ranks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +33,6 @@ class RecordedRun:
         header: The content of ``run.json``.
         read_ranks: Reads the ranks of the test links at a stage, if they were recorded.
         read_links: Reads the checksum of the test links, if it was recorded.
-        read_names: Reads the names of the test links' entities, which needs the data set.
     """
 
     name: str
@@ -46,7 +41,6 @@ class RecordedRun:
     header: dict[str, Any]
     read_ranks: Callable[[str], FloatArray | None] = field(default=lambda stage: None, repr=False)
     read_links: Callable[[], str | None] = field(default=lambda: None, repr=False)
-    read_names: Callable[[], LinkNames] = field(default=lambda: ([], []), repr=False)
 
     @property
     def run_id(self) -> str:
@@ -117,7 +111,6 @@ def load_run(folder: Path) -> RecordedRun:
         header,
         partial(_ranks_in, folder),
         partial(_links_in, folder),
-        partial(_names_in, folder),
     )
     with reading(folder / METRICS_FILE):
         run.place()  # metrics of another program raise errors of many types
@@ -136,33 +129,6 @@ def load_compared_run(folder: Path) -> RecordedRun:
 
 def _links_in(folder: Path) -> str | None:
     return read_ranks(folder)[1] if (folder / RANKS_FILE).exists() else None
-
-
-def _names_in(folder: Path) -> LinkNames:
-    """Return the names of a run's test links, read from its data.
-
-    Raises:
-        UserError: If the data is missing, or has other links.
-    """
-    from emea.config.instantiate import factory
-    from emea.record.pair_file import pair_of_run
-
-    config = read_config(folder)
-    config.trust = []
-    pair = pair_of_run(folder, config)
-    if pair.checksum() != read_run_file(folder)["tags"].get("data_checksum"):
-        raise DataError(f"the data of {pair.name} changed since the run")
-    arrays, checksum = read_ranks(folder)
-    links = arrays.get("links")
-    if links is None:  # a run restored from an archive has only their checksum
-        links = factory(config.split)(pair).test
-    if checksum is None or links_checksum(links) != checksum:
-        raise DataError(f"the test links of {pair.name} changed since the run")
-    source, target = (
-        [graph.entity_name(entity) for entity in entities.tolist()]
-        for graph, entities in zip((pair.source, pair.target), links.T, strict=True)
-    )
-    return source, target
 
 
 def _ranks_in(folder: Path, stage: str) -> FloatArray | None:

@@ -11,7 +11,6 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import random_split
 from emea.record.run_folder import links_checksum
 
-from ..unsigned_files import replace_in
 from ..usual import usual
 from ..written_runs import CONFIG, write_run_folder
 
@@ -39,23 +38,12 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         np.savez(folder / "ranks.npz", links=links, links_checksum=checksum, final_in_pool=final)
 
 
-def first_link() -> str:
-    pair = synthetic_pair(num_entities=100, seed=1)
-    source, target = usual(random_split, pair, 0.2, 0, 4).test[0]
-    names = [
-        str(number) if graph.entity_names is None else graph.entity_names[number]
-        for graph, number in ((pair.source, source), (pair.target, target))
-    ]
-    return " = ".join(names)
-
-
 def test_two_folders(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "a", "b", "--html", "out/c.html"]) == 0
     text = capsys.readouterr().out
     assert "model.name" in text and "lightea" in text
     assert "links won 1, lost 1" in text
-    assert f"won: {first_link()} (rank 3 to 1)" in text
-    assert first_link().split(" = ")[0] in Path("out/c.html").read_text()
+    assert "1 won" in Path("out/c.html").read_text()
 
 
 def test_other_links_are_not_paired(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,15 +51,6 @@ def test_other_links_are_not_paired(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "b: " in text and "links won 1" in text
     assert "c: not paired with the first run, because they were tested on different links" in text
-
-
-def test_names_of_other_data_are_not_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    replace_in(tmp_path / "a" / "config.yaml", "num_entities: 100", "num_entities: 110")
-    assert main(["compare", "a", "b"]) == 0
-    text = capsys.readouterr().out
-    assert "links won 1, lost 1" in text and "no examples: the data of synthetic changed" in text
 
 
 @pytest.mark.parametrize(

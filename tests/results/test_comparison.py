@@ -1,16 +1,14 @@
 """Runs are compared setting by setting, metric by metric and link by link."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from emea.errors import DataError
 from emea.results.comparison import compare, paired_test
-from emea.results.recorded_run import LinkNames, RecordedRun
+from emea.results.recorded_run import RecordedRun
 
 SETTINGS = {"em.name": "paper", "seed": 0}
 TAGS = {"commit": "c", "data_checksum": "d"}
@@ -27,7 +25,6 @@ def made(
 ) -> RecordedRun:
     params = {"tracking.uri": name, "data.root": name, **settings}
     final = None if given is None else np.array(given, dtype=np.float64)
-    names = tuple([f"{side}{number}" for number in range(200)] for side in "st")
     return RecordedRun(
         name,
         "",
@@ -35,7 +32,6 @@ def made(
         {"params": params, "tags": tags},
         lambda stage: final,
         lambda: links,
-        lambda: (names[0], names[1]),
     )
 
 
@@ -67,8 +63,7 @@ def test_the_protocol_is_named_although_it_is_the_same() -> None:
 def test_links_are_won_and_lost() -> None:
     test = paired_test(made(), made("b", [1, 1, 7, np.inf]))
     assert test.counts == {"won": 1, "lost": 1, "both": 1, "neither": 1}
-    assert test.examples == {"won": [("s1", "t1", (2, 1))], "lost": [("s2", "t2", (1, 7))]}
-    assert test.problem == test.no_examples == ""
+    assert test.problem == ""
 
 
 def test_the_test_is_the_one_of_scipy() -> None:
@@ -93,7 +88,6 @@ def test_links_that_no_run_can_find_count() -> None:
     assert [change for change, _ in test.changes.values()] == [0.25, 0.125]
     gains = np.array([0, 1, 1, 0, 0, 0, 0, 0])
     assert test.changes["hit@1"][1] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue)
-    assert [one.source for one in test.examples["won"]] == ["s1", "s2"]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +105,3 @@ def test_runs_on_other_links_are_not_paired(changes: dict[str, Any], problem: st
         test = paired_test(*pair)
         assert problem in test.problem
         assert not test.changes and not test.counts
-
-
-def test_without_data_there_are_numbers_but_no_names() -> None:
-    def fail() -> LinkNames:
-        raise DataError("no data")
-
-    first, other = replace(made(), read_names=fail), made("b", [1, 1, 7, 1])
-    test = paired_test(first, other)
-    assert (test.counts["won"], test.examples, test.no_examples) == (2, {}, "no data")
-    assert paired_test(first, other, 0).no_examples == ""

@@ -127,9 +127,22 @@ class Setting:
         """
         if value is None and self.nullable:
             return None
-        if not _is_kind(value, self.kind) or not self._has_items(value):
-            return f"{self.key} must be {self.described()}{self._such_as()}, got {_given(value)}"
-        if self._holds(value):
+        items = value if isinstance(value, list) else [value]
+        values = value.values() if isinstance(value, dict) else items
+        is_scalar = self.kind not in (list, dict)
+        if not _is_kind(value, self.kind) or not all(
+            is_scalar or _is_kind(item, self.item) for item in values
+        ):
+            shown = self.example or typed(self.default)
+            is_shown = self.kind is not bool and shown not in ("null", "[]", MISSING)
+            such_as = f" (such as {shown})" if is_shown and "${" not in shown else ""
+            # text that looks like a number is marked as text
+            digits = value.replace(".", "", 1).lstrip("+-") if isinstance(value, str) else ""
+            given = f"the text {value!r}" if digits.isdecimal() else typed(value)
+            return f"{self.key} must be {self.described()}{such_as}, got {given}"
+        is_word = isinstance(self.allowed, tuple) and all(one in self.allowed for one in items)
+        is_inside = isinstance(self.allowed, Range) and all(map(self.allowed.holds, items))
+        if self.allowed is None or is_word or is_inside:
             return None
         return f"{self.key} must be {self.described()}, got {typed(value)}"
 
@@ -150,28 +163,6 @@ class Setting:
             return f"some of {', '.join(self.allowed)}"
         plural = {int: "whole numbers", float: "numbers", str: "names"}.get(self.item, "classes")
         return f"{plural} {self.allowed}" if isinstance(self.allowed, Range) else plural
-
-    def _such_as(self) -> str:
-        shown = self.example or typed(self.default)
-        if self.kind is bool or shown in ("null", "[]", MISSING) or "${" in shown:
-            return ""
-        return f" (such as {shown})"
-
-    def _has_items(self, value: Any) -> bool:
-        items = value.values() if self.kind is dict else value if self.kind is list else ()
-        return all(_is_kind(item, self.item) for item in items)
-
-    def _holds(self, value: Any) -> bool:
-        items = value if self.kind is list else [value]
-        if isinstance(self.allowed, tuple):
-            return all(item in self.allowed for item in items)
-        return not isinstance(self.allowed, Range) or all(map(self.allowed.holds, items))
-
-
-def _given(value: Any) -> str:
-    """Return a wrong value as typed; text that looks like a number is marked as text."""
-    is_number = isinstance(value, str) and value.replace(".", "", 1).lstrip("+-").isdecimal()
-    return f"the text {value!r}" if is_number else typed(value)
 
 
 def _is_kind(value: Any, kind: type) -> bool:
