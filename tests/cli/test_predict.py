@@ -69,5 +69,5 @@ def test_errors_are_one_sentence(
     )
     assert "must be a number from 0 to 1" in refused([str(run), "--threshold", "5"], capsys)
     assert "above 0 and at most 1" in refused([str(run), "--least-inclusion", "x"], capsys)
-    assert "at least 1" in refused([str(run), "--top-k", "0"], capsys)
+    assert "from 1 to 100,000" in refused([str(run), "--top-k", "0"], capsys)
     assert "invalid choice" in refused([str(run), "--decoding", "magic"], capsys)
