@@ -163,16 +163,6 @@ def test_saved_weights_bring_their_edges_along(make_pair: Any) -> None:
     assert torch.equal(encoder(), other())
 
 
-def test_initial_parameters_and_shapes(make_pair: Any) -> None:
-    encoder = usual(AliNet, join_graphs(make_pair()), [40, 30, 20])
-    bound = (6 / (19 + 40)) ** 0.5
-    assert 0.9 * bound < encoder.features.abs().max() <= bound
-    rows = encoder()
-    assert rows.shape == (19, 90)
-    torch.testing.assert_close(rows.norm(dim=1), torch.ones(19))
-    assert [layer.distant for layer in encoder.layers] == [True, False]
-
-
 def test_graphs_without_triples() -> None:
     graph = KnowledgeGraph(np.zeros((0, 3)), 2, 1)
     encoder = usual(
@@ -180,12 +170,6 @@ def test_graphs_without_triples() -> None:
     )
     encoder().sum().backward()
     assert torch.isfinite(encoder.features.grad).all()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("dims", [[], [8]])
-def test_a_layer_is_needed(make_pair: Any, dims: list[int]) -> None:
-    with pytest.raises(ValueError, match="widths of the input and of each layer"):
-        usual(AliNet, join_graphs(make_pair()), dims)
 
 
 PARTNER = dict(LINKS.tolist())

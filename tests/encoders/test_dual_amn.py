@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea.data.graph_pair import GraphPair
@@ -16,6 +16,7 @@ from emea.encoders.dual_amn import DualAMN, HardSampleObjective, ProxyMatching, 
 from emea.encoders.joint_graph import join_graphs
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
+from ..fit.small_fits import table_of_rows
 from ..usual import usual
 
 Edges = list[dict[int, set[int]]]
@@ -104,23 +105,6 @@ def test_output_and_gradients_are_those_of_the_equations(
         torch.testing.assert_close(left, right, rtol=0, atol=1e-8, msg=name)
 
 
-def test_initial_parameters_and_shapes(make_pair: Any) -> None:
-    torch.manual_seed(0)
-    encoder = usual(DualAMN, join_graphs(make_pair()), dim=50, depth=2)
-    assert encoder.entities.shape == (19, 50)
-    assert encoder.relations.shape == (12, 50)
-    assert 0.045 < encoder.entities.abs().max() <= 0.05
-    assert 0.045 < encoder.relations.abs().max() <= 0.05
-    glorot = (6 / 51) ** 0.5
-    assert encoder.relation_attention.shape == (2, 2, 50)
-    assert 0.9 * glorot < encoder.relation_attention.abs().max() <= glorot
-    assert encoder().shape == (19, 300)
-    own = {"entities", "relations", "relation_attention"}
-    parts = {f"matching.{c}.{name}" for c in (0, 1) for name in ("proxies", "gate", "bias")}
-    assert set(encoder.state_dict()) == own | parts
-    assert encoder.matching[0].proxies.shape == (64, 150)
-
-
 def test_dropout_comes_last_and_in_training_alone(make_pair: Any) -> None:
     torch.manual_seed(0)
     encoder = usual(DualAMN, join_graphs(make_pair()), dim=20, dropout=0.5)
@@ -160,19 +144,6 @@ NUM_ENTITIES = 30
 LINKS = torch.stack([torch.arange(7), torch.tensor([15, 29, 17, 18, 16, 20, 21])], dim=1)
 
 
-class Table(nn.Module):
-    """An encoder that is a table of embeddings."""
-
-    def __init__(self, num_entities: int = NUM_ENTITIES, seed: int = 0) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        rows = torch.randn(num_entities, 5, dtype=torch.float64, generator=generator)
-        self.rows = nn.Parameter(rows)
-
-    def forward(self) -> Tensor:
-        return self.rows
-
-
 def looped_loss(rows: Tensor, links: Tensor, margin: float, scale: float, shift: float) -> Tensor:
     """The loss link by link and entity by entity."""
     total = rows.new_zeros(())
@@ -203,7 +174,7 @@ def test_loss_and_gradient(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(dual_amn, "VALUES_PER_BLOCK", per_block)
-    encoder = Table()
+    encoder = table_of_rows(NUM_ENTITIES, 5)
     found = value_and_gradient(usual(HardSampleObjective, *settings)(encoder, LINKS), encoder.rows)
     wanted = value_and_gradient(looped_loss(encoder.rows, LINKS, *settings), encoder.rows)
     assert wanted[1].abs().max() > 0.1
@@ -212,14 +183,14 @@ def test_loss_and_gradient(
 
 def test_an_entity_in_several_pairs_gathers_their_gradients() -> None:
     links = torch.tensor([[0, 15], [0, 16], [1, 15], [0, 15]])
-    encoder = Table()
+    encoder = table_of_rows(NUM_ENTITIES, 5)
     found = value_and_gradient(usual(HardSampleObjective)(encoder, links), encoder.rows)
     wanted = value_and_gradient(looped_loss(encoder.rows, links, 1.0, 30.0, 10.0), encoder.rows)
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
 def test_single_precision_is_near() -> None:
-    table = Table(400).rows
+    table = table_of_rows(400, 5).rows
     anchors, partners = torch.arange(50), torch.arange(200, 250)
     single = table.detach().float().requires_grad_()
     wanted = value_and_gradient(hard_sample_losses(table, anchors, partners, 1, 30), table)
@@ -242,7 +213,7 @@ def test_no_more_than_a_block_of_distances_exists(
     monkeypatch: pytest.MonkeyPatch, largest_output: Any
 ) -> None:
     monkeypatch.setattr(dual_amn, "VALUES_PER_BLOCK", 2000)
-    encoder = Table(300)
+    encoder = table_of_rows(300, 5)
     links = torch.stack([torch.arange(100), torch.arange(100) + 150], dim=1)
     with largest_output() as sizes:
         usual(HardSampleObjective)(encoder, links).backward()
@@ -266,9 +237,9 @@ def test_batches_of_an_epoch_are_of_one_size(
     objective = usual(HardSampleObjective, batch_size=10)
     assert objective.steps_per_epoch(num_links) == num_steps
     links = torch.stack([torch.arange(num_links), torch.arange(num_links) + 100], dim=1)
-    torch.manual_seed(0)
+    encoder = table_of_rows(200, 5)
     for _ in range(200):
-        objective(Table(200), links)
+        objective(encoder, links)
     for pairs in drawn:
         assert len(pairs) == 2 * size
         assert len(set(pairs[:, 0].tolist())) == 2 * size
@@ -285,7 +256,7 @@ def test_losses_on_cuda_against_double_precision(
     cuda: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dual_amn, "VALUES_PER_BLOCK", 2000)
-    exact = Table(400).rows
+    exact = table_of_rows(400, 5).rows
     single = exact.detach().float().to(cuda).requires_grad_()
     pairs = torch.arange(50), torch.arange(200, 250)
     wanted = value_and_gradient(hard_sample_losses(exact, *pairs, 1.0, 30.0), exact)
@@ -334,13 +305,3 @@ def test_proxies_are_those_of_the_equations(seed: int) -> None:
         assert right.abs().max() > 1e-2, name
         torch.testing.assert_close(left[kept], right[kept], rtol=0, atol=1e-11, msg=name)
     assert found[-1].isfinite().all()
-
-
-def test_initial_parameters() -> None:
-    torch.manual_seed(0)
-    module = ProxyMatching(60, 20)
-    assert module.proxies.shape == (20, 60)
-    assert module.gate.shape == (60, 60)
-    assert not module.bias.any()
-    for parameter, bound in ((module.proxies, (6 / 80) ** 0.5), (module.gate, (6 / 120) ** 0.5)):
-        assert 0.95 * bound < parameter.abs().max() <= bound

@@ -80,27 +80,6 @@ def test_saved_weights_say_whose_rows_they_are(make_pair: Any) -> None:
     assert set(encoder.state_dict()) == {"entities", "relations", "row_of"}
 
 
-def test_triples_and_paths_are_those_of_the_graphs(make_pair: Any) -> None:
-    graph = join_graphs(make_pair())
-    encoder = usual(IPTransE, graph, max_ends=3)
-    paths, num_ends = composed_relations(graph.triples(), 3)
-    assert len(paths)
-    assert np.array_equal(encoder.triples, graph.triples())
-    assert np.array_equal(encoder.paths, paths)
-    assert np.array_equal(encoder.path_ends, num_ends)
-
-
-@pytest.mark.parametrize("dim", [25, 100])
-def test_initial_parameters(make_pair: Any, dim: int) -> None:
-    encoder = make_encoder(make_pair, dim)
-    assert encoder.entities.shape == (19, dim)
-    assert encoder.relations.shape == (6, dim)
-    for table in (encoder.entities, encoder.relations):
-        assert 1.5 * dim**-0.5 < table.abs().max() <= 2 * dim**-0.5
-    torch.testing.assert_close(encoder().norm(dim=1), torch.ones(19))
-    torch.testing.assert_close(encoder.relation_rows().norm(dim=1), torch.ones(6))
-
-
 ONE_TO_ONE = torch.tensor([[3, 12], [1, 11], [0, 9]])
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -250,27 +249,6 @@ def test_cuda_gives_the_same(make_pair: Any, cuda: torch.device) -> None:
     here.propagate(LINKS)
     there.to(cuda).propagate(LINKS.to(cuda))
     torch.testing.assert_close(there().cpu(), here(), rtol=0, atol=1e-4)
-
-
-class Remembers(nn.Module):
-    """Keeps the links it was given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.given: list[Tensor] = []
-
-    def propagate(self, links: Tensor) -> None:
-        self.given.append(links)
-
-
-def test_a_step_hands_the_links_over() -> None:
-    links = torch.tensor([[0, 4], [1, 5]])
-    encoder = Remembers()
-    loss = usual(LabelPropagation)(encoder, links)
-    assert float(loss) == 0
-    assert not loss.requires_grad
-    assert [given.tolist() for given in encoder.given] == [links.tolist()]
-    assert usual(LabelPropagation).steps_per_epoch(100) == 1
 
 
 def test_an_encoder_that_is_trained_is_refused(make_pair: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea.data.graph import KnowledgeGraph
@@ -17,6 +17,7 @@ from emea.encoders.joint_graph import join_graphs
 from emea.encoders.objective import drawn_links
 from emea.encoders.rrea import RREA, MarginObjective
 
+from ..fit.small_fits import table_of_rows
 from ..usual import usual
 
 Neighbours = dict[int, dict[int, list[int]]]
@@ -151,22 +152,6 @@ def test_graphs_without_triples(num_relations: int) -> None:
     assert not rows[:, 3:].any()
 
 
-def test_initial_parameters_and_shapes(make_pair: Any) -> None:
-    torch.manual_seed(0)
-    encoder = usual(RREA, join_graphs(make_pair()), dim=50, depth=2)
-    assert encoder.entities.shape == (19, 50)
-    assert encoder.relations.shape == (12, 50)
-    assert 0.045 < encoder.entities.abs().max() <= 0.05
-    assert 0.045 < encoder.relations.abs().max() <= 0.05
-    glorot = (6 / 151) ** 0.5
-    for kernel in (encoder.neighbour_attention, encoder.relation_attention):
-        assert kernel.shape == (2, 50)
-        assert 0.9 * glorot < kernel.abs().max() <= glorot
-    assert encoder().shape == (19, 300)
-    names = {"entities", "relations", "neighbour_attention", "relation_attention"}
-    assert set(encoder.state_dict()) == names
-
-
 def test_dropout_in_training_alone(make_pair: Any) -> None:
     torch.manual_seed(0)
     encoder = usual(RREA, join_graphs(make_pair()), dim=20, dropout=0.5)
@@ -196,19 +181,6 @@ def test_cuda_against_double_precision(make_pair: Any, assert_same_on_cuda: Any)
     pair = make_pair(3, num_entities=60, num_relations=5, num_triples=400)
     reference = double_encoder(pair, 3, dim=20)
     assert_same_on_cuda(reference, usual(RREA, join_graphs(pair), dim=20, dropout=0.0))
-
-
-class Table(nn.Module):
-    """An encoder that is a table of embeddings."""
-
-    def __init__(self, num_entities: int, seed: int = 0) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        rows = torch.randn(num_entities, 3, dtype=torch.float64, generator=generator)
-        self.rows = nn.Parameter(rows)
-
-    def forward(self) -> Tensor:
-        return self.rows
 
 
 def looped_loss(
@@ -243,7 +215,7 @@ def test_loss_and_gradient(
     # links keep their order on a GPU
     draw = functools.partial(drawn_links, keep_order=keep_order)
     monkeypatch.setattr(rrea, "drawn_links", lambda *given: draw(*given[:3]))
-    encoder, twin = Table(10), Table(10)
+    encoder, twin = table_of_rows(10, 3), table_of_rows(10, 3)
     torch.manual_seed(5)
     loss = MarginObjective(margin, batch_size)(encoder, LINKS)
     torch.manual_seed(5)
@@ -255,7 +227,7 @@ def test_loss_and_gradient(
 
 
 def test_negatives_come_from_both_graphs() -> None:
-    encoder = Table(10)
+    encoder = table_of_rows(10, 3)
     MarginObjective(margin=1e6, batch_size=500)(encoder, LINKS).backward()
     assert encoder.rows.grad is not None
     unlinked = encoder.rows.grad[[3, 8]]
@@ -263,7 +235,7 @@ def test_negatives_come_from_both_graphs() -> None:
 
 
 def test_weighted_links_count_by_their_places() -> None:
-    encoder, twin = Table(10), Table(10)
+    encoder, twin = table_of_rows(10, 3), table_of_rows(10, 3)
     weights = torch.tensor([1.0, 0.25, 0.0, 0.5])
     objective = usual(MarginObjective, margin=2.0)
     objective.weigh(weights)

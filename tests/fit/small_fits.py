@@ -25,6 +25,12 @@ class Rows(nn.Module):
         return self.rows
 
 
+def table_of_rows(num_entities: int, width: int) -> Rows:
+    """The same random rows each time, in double precision."""
+    torch.manual_seed(0)
+    return Rows(num_entities, width).double()
+
+
 def plain_trainer(**given: Any) -> pl.Trainer:
     """A Trainer on a CPU that writes nothing, with other arguments."""
     quiet = ("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "logger")
