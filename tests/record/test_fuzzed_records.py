@@ -1,22 +1,14 @@
 """Any content of a run's records is either read or rejected with a one-sentence error."""
 
-import json
-import math
 from dataclasses import asdict
 from pathlib import Path
 
-from emea.record.earlier_runs import finished_run
 from emea.record.run_record import (
     FINGERPRINT_TAG,
-    RUN_FILE,
     SERIES_FILE,
-    STATUSES,
     RunHeader,
-    close_record,
     keep_points,
     log_point,
-    read_closing,
-    read_header,
     read_series,
     start_record,
 )
@@ -26,26 +18,6 @@ from ..mutated_files import changed_json, damaged, few_or_many, fuzz
 HEADER = RunHeader(
     "a" * 32, "emea-rrea-1%", "tests", {"em.k": 10, "x": None}, {FINGERPRINT_TAG: "f"}, 17
 )
-
-
-@few_or_many(25, 1000)
-def test_run_files(tmp_path: Path, num_examples: int) -> None:
-    start_record(tmp_path, HEADER)
-    close_record(tmp_path, "FINISHED")
-    whole = (tmp_path / RUN_FILE).read_bytes()
-
-    def read(content: bytes) -> None:
-        (tmp_path / RUN_FILE).write_bytes(content)
-        finished_run("f", [tmp_path])  # a damaged folder is passed over
-        closing, header = read_closing(tmp_path), read_header(tmp_path)
-        if closing is not None:
-            assert closing.status in STATUSES and closing.end_time + 1 > closing.end_time
-        close_record(tmp_path, "KILLED", "because")  # what is read can be written
-        assert read_header(tmp_path) == header
-        assert all(isinstance(value, str) for value in header.tags.values())
-        assert math.isfinite(header.start_time)
-
-    fuzz(damaged(whole) | changed_json(json.loads(whole)), read, num_examples)
 
 
 @few_or_many(25, 1000)

@@ -1,9 +1,7 @@
 """Runs that reach MLflow read back through MLflow's own client."""
 
-import multiprocessing
 import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -18,27 +16,10 @@ from emea.record.mlflow_store import (
     compared_params,
     load_mlflow,
     metric_name,
-    open_client,
 )
-from emea.record.run_record import MetricPoint, RunClosing, RunHeader
+from emea.record.run_record import MetricPoint, RunClosing
 
-from .conftest import MakeFolder, MakeHeader, make_tracker
-
-NUM_PROCESSES = 3
-NUM_STEPS = 40
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("final/all_targets/hit@10", "final/all_targets/hit_at_10"),
-        ("em.k", "em.k"),
-        ("/a//../b:c", "a/b_c"),
-        ("", "_"),
-    ],
-)
-def test_known_names(name: str, expected: str) -> None:
-    assert metric_name(name) == expected
+from .conftest import MakeFolder, MakeHeader
 
 
 @given(st.text())
@@ -52,43 +33,6 @@ def test_the_users_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     load_mlflow()
     assert os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
     assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
-
-
-def _one_run(index: int, database: Path, header: RunHeader, gate: Callable[[], object]) -> None:
-    tracker = make_tracker(f"sqlite:///{database}", flush_seconds=0.0)
-    import mlflow  # noqa: F401  # before the gate, so that all reach the fresh store at once
-
-    gate()
-    tracker.start(header, database.parent / f"run{index}")
-    for step in range(NUM_STEPS):
-        tracker.log({"hit@1": step / NUM_STEPS}, step)
-    tracker.finish("FINISHED")
-
-
-@pytest.mark.slow
-def test_processes_that_open_a_fresh_store_together_lose_nothing(
-    tmp_path: Path, make_header: MakeHeader
-) -> None:
-    context = multiprocessing.get_context("spawn")
-    database = tmp_path / "mlflow.db"
-    gate = context.Barrier(NUM_PROCESSES, timeout=60)
-    workers = [
-        context.Process(target=_one_run, args=(i, database, make_header(f"{i}" * 32), gate.wait))
-        for i in range(NUM_PROCESSES)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(timeout=90)
-        assert worker.exitcode == 0
-    client = open_client(f"sqlite:///{database}")
-    experiment = client.get_experiment_by_name("tests")
-    runs = client.search_runs([experiment.experiment_id])
-    assert {run.data.tags["emea.run_id"][0] for run in runs} == {"0", "1", "2"}
-    for run in runs:
-        assert run.data.tags["emea.complete"] == "true"
-        history = client.get_metric_history(run.info.run_id, "hit_at_1")
-        assert sorted(point.step for point in history) == list(range(NUM_STEPS))
 
 
 def test_long_values_are_cut(store: MlflowStore, make_header: MakeHeader) -> None:

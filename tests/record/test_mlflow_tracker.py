@@ -101,43 +101,6 @@ def test_nothing_needs_mlflow(tmp_path: Path) -> None:
     assert done.stderr.count("emea sync") == 1
 
 
-def test_a_whole_run(store: MlflowStore, tmp_path: Path, make_header: MakeHeader) -> None:
-    folder = tmp_path / "run"
-    tracker = make_tracker(store.uri)
-    tracker.start(make_header(), folder)
-    tracker.log({"final/hit@1": 0.25, "loss": 2.0}, step=0)
-    tracker.log({"final/hit@1": 0.5}, step=10)
-    (folder / "config.yaml").write_text("a: 1\n")
-    (folder / ".hydra").mkdir()
-    (folder / ".hydra" / "config.yaml").write_bytes(b"123")
-    tracker.finish("FINISHED", reason="done")
-    tracker.finish("FAILED")
-
-    [run] = store.find_runs(make_header())
-    client, run_id = store.client, run.info.run_id
-    assert (run.info.run_name, run.info.status) == (make_header().name, "FINISHED")
-    assert run.info.start_time == make_header().start_time
-    closing = read_closing(folder)
-    assert closing is not None and run.info.end_time == closing.end_time
-    assert run.data.params == {
-        "em.k": "10",
-        "ratio": "0.01",
-        "split_seed": "None",
-        "em.two_way": "True",
-    }
-    expected = {"commit": "abc", "protocol": "strict", "emea.run_id": "a" * 32}
-    expected |= {"emea.complete": "true", "emea.reason": "done"}
-    assert expected.items() <= run.data.tags.items()
-    assert set(run.data.metrics) == {"final/hit_at_1", "loss"}
-    history = client.get_metric_history(run_id, "final/hit_at_1")
-    times = [point.time for point in read_series(folder)]
-    read = [(point.step, point.value, point.timestamp) for point in history]
-    assert read == [(0, 0.25, times[0]), (10, 0.5, times[1])]
-    names = {item.path for item in client.list_artifacts(run_id)}
-    assert names == {"run.json", "series.jsonl", "config.yaml", ".hydra"}
-    assert [item.path for item in client.list_artifacts(run_id, ".hydra")] == [".hydra/config.yaml"]
-
-
 def test_metrics_are_sent_together_during_the_run(
     store: MlflowStore,
     tmp_path: Path,
@@ -217,14 +180,6 @@ def test_calls_share_their_time() -> None:
     calls.do(lambda: time.sleep(0.2))
     with pytest.raises(TimeoutError, match=r"kept the run waiting for 0\.3 s"):
         calls.do(lambda: time.sleep(0.2))
-
-
-def test_an_error_of_a_call_is_raised() -> None:
-    def fail() -> None:
-        raise OSError("of its own")
-
-    with pytest.raises(OSError, match="of its own"):
-        BoundedCalls(60.0).do(fail)
 
 
 def test_a_call_that_hangs_does_not_keep_the_process_alive() -> None:

@@ -183,15 +183,6 @@ def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: li
     assert state["orderByKey"] == "metrics.`final/hit_at_1`"
 
 
-def test_results_have_short_names_and_four_digits(
-    store: MlflowStore, make_header: MakeHeader, tmp_path: Path
-) -> None:
-    sync([job(tmp_path / "one", make_header("1" * 32), 1 / 3)], store)
-    [run] = store.client.search_runs([store.experiment_id("tests")])
-    assert run.data.metrics["final/hit_at_1"] == 0.3333
-    assert "run/final/hit_at_1" not in run.data.metrics
-
-
 def test_what_follows_from_an_option_is_not_swept() -> None:
     runs = [
         {"model.name": "rrea", "model.dim": 100, "em.k": 5},

@@ -3,7 +3,6 @@
 import io
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +11,11 @@ import pytest
 import torch
 from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf
-from safetensors.torch import load, save
 
 from emea.config.composition import composed
-from emea.config.run_config import RunConfig
-from emea.data.protocol import Strict
-from emea.fit.checkpoint import (
-    Progress,
-    load_checkpoint,
-    load_progress,
-    load_weights,
-    save_checkpoint,
-)
-from emea.record.pair_file import load_pair, write_pair
+from emea.record.pair_file import write_pair
 from emea.run.finished_run import FinishedRun, load_run
 from emea.run.job import run_job
-from emea.run.parts import Parts, build_parts, draw_split
 
 from ..mutated_files import changed_json, damaged, few_or_many, fuzz
 from ..unsigned_files import unsigned
@@ -44,7 +32,6 @@ SETTINGS = (
     "trainer=cpu",
     "tracking=none",
 )
-NUM_ROWS = 3
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +44,6 @@ def finished(config: DictConfig, tmp_path_factory: pytest.TempPathFactory) -> Pa
     folder = tmp_path_factory.mktemp("finished")
     run_job(config, folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def parts(config: DictConfig) -> Iterator[Parts]:
-    state = torch.get_rng_state()
-    pair = load_pair(config)
-    visible = Strict()(draw_split(config, pair))
-    yield build_parts(RunConfig.of(config), pair, visible, lambda _: None, torch.device("cpu"))
-    torch.set_rng_state(state)
 
 
 @few_or_many(4, 300)
@@ -93,25 +71,6 @@ def test_folders_of_runs(finished: Path, tmp_path: Path, name: str, num_examples
     fuzz(contents, read, num_examples)
 
 
-@few_or_many(10, 800)
-def test_checkpoints(parts: Parts, tmp_path: Path, num_examples: int) -> None:
-    path = tmp_path / "checkpoint.safetensors"
-    ranks = np.ones(NUM_ROWS)
-    progress = Progress(1, {"history": [{"iteration": 0}]}, {"initial_in_pool": ranks})
-    save_checkpoint(path, parts, progress)
-    whole = path.read_bytes()
-
-    def read(content: bytes) -> None:
-        path.write_bytes(content)
-        found = load_progress(path)
-        assert found is None or found.num_stages >= 1
-        load_checkpoint(path, parts)
-        check_labels(parts)
-        load_weights(path, parts)
-
-    fuzz(damaged(whole) | changed_checkpoint(whole), read, num_examples)
-
-
 @st.composite
 def changed_arrays(draw: Any, content: bytes) -> bytes:
     """A file of arrays in which one is another, or missing."""
@@ -122,22 +81,6 @@ def changed_arrays(draw: Any, content: bytes) -> bytes:
     file = io.BytesIO()
     np.savez(file, **{key: value for key, value in arrays.items() if value is not None})
     return file.getvalue()
-
-
-@st.composite
-def changed_checkpoint(draw: Any, content: bytes) -> bytes:
-    """A checkpoint in which a tensor or its plain state is another, or missing."""
-    size = int.from_bytes(content[:8], "little")
-    state = json.loads(content[8 : 8 + size])["__metadata__"]["state"]
-    tensors = load(content)
-    if draw(st.booleans()):
-        changed = draw(damaged(state.encode()) | changed_json(json.loads(state)))
-        return save(tensors, {"state": changed.decode(errors="replace")})
-    name = draw(st.sampled_from(sorted(tensors)))
-    other = draw(st.sampled_from([*others(tensors.pop(name).numpy()), None]))
-    if other is not None:
-        tensors[name] = torch.from_numpy(np.ascontiguousarray(other))
-    return save(tensors, {"state": state})
 
 
 def others(array: np.ndarray) -> list[np.ndarray]:
@@ -171,15 +114,6 @@ def check_run(run: FinishedRun) -> None:
     assert run.labels.shape == (len(run.labels), 2)
     check_ids(run.labels[:, 0], num_source)
     check_ids(run.labels[:, 1], num_target)
-
-
-def check_labels(parts: Parts) -> None:
-    links, data = parts.data.links, parts.data
-    assert data.num_target is not None
-    assert links.shape == (len(links), 2)
-    check_ids(links[:, 0], data.num_source)
-    check_ids(links[:, 1], data.num_source + data.num_target)
-    assert data.weights is None or len(data.weights) == len(links)
 
 
 def check_ids(ids: torch.Tensor, size: int) -> None:
