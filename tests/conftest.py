@@ -297,7 +297,6 @@ VARIANTS = {
     "test_checkpoint.py::test_resuming_from_a_checkpoint_equals_never_stopping": 1,
     "test_observer.py::test_a_model_is_reported_before_and_after": 1,
     "test_config_contract.py::test_a_variant_makes_a_config_that_can_run": 2,
-    "test_data.py::test_option_fits_its_function": 4,
     "test_dual.py::test_any_single_part_can_be_off": 1,
     "test_encoder_contract.py::test_what_an_encoder_may_not_return": 3,
     "test_encoder_contract.py::test_what_an_encoder_may_return": 2,

@@ -113,13 +113,6 @@ def test_numbers_of_numpy_are_numbers(fitted: Aligner) -> None:
     assert fitted.predict(top_k=np.int64(2), threshold=np.float32(0.5)) == plain  # type: ignore[arg-type]
 
 
-def test_candidates_come_best_first(fitted: Aligner) -> None:
-    for match in fitted.predict(top_k=3):
-        probs = [prob for _, prob in match.candidates]
-        assert probs == sorted(probs, reverse=True)
-        assert len(probs) <= 3
-
-
 def test_a_pair_is_explained_after_the_run_is_gone(fitted: Aligner) -> None:
     match = max(fitted.predict(), key=lambda match: match.probability)
     assert match.target is not None
@@ -356,14 +349,6 @@ def test_the_package_loads_its_library_when_asked() -> None:
     assert (Path(emea.__file__).parent / "py.typed").exists()
 
 
-def test_graphs_come_from_files(example: Example, tmp_path: Path) -> None:
-    file = tmp_path / "graph.tsv"
-    file.write_text("".join("\t".join(triple) + "\n" for triple in example[0]))
-    read, made = read_graph(file), graph_of(example[0])
-    assert read.num_triples == made.num_triples
-    assert sorted(read.entity_names or ()) == sorted(made.entity_names or ())
-
-
 def test_a_table_file_may_have_attributes(tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     file.write_text("head,relation,tail\na,knows,b\na,name,Anna\n")
@@ -382,7 +367,6 @@ def test_few_links_and_early_stopping(example: Example) -> None:
 GRAPH = graph_of([("a", "r", "b"), ("b", "r", "c")])
 WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Aligner(model="rreaa"), r"model has no option rreaa \(nearest: rrea\)"),
-    (lambda: Aligner(model=3), "model must be the name of an option, got int 3"),
     (lambda: Aligner(em="duall"), r"em has no option duall \(nearest: dual\)"),
     (lambda: Aligner(settings="em.iterations=2"), "settings must be a list of .* got str 'em"),
     (lambda: Aligner(settings=[3]), "settings must be a list of .* but one of them is int 3"),
@@ -391,7 +375,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
         lambda: Aligner(settings=["data=zh"]),
         "data=zh has no effect here, because fit gets the graphs",
     ),
-    (lambda: Aligner(folder=3), "folder must be a path, got int 3"),
     (lambda: Aligner.load(3), "folder must be a path, got int 3"),
     (lambda: Aligner.load("nowhere"), "nowhere is not a run's folder"),
     (
@@ -407,8 +390,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: Aligner().fit(GRAPH, GRAPH, [("a", 1)]), r"each a str, got \('a', 1\)"),
     (lambda: graph_of("a.nt"), r"read_graph\('a.nt'\) to read a file"),
-    (lambda: graph_of(None), "triples must be a list of tuples, got None"),
-    (lambda: read_graph(GRAPH), "must be a path, got KnowledgeGraph"),
     (lambda: read_graph("http://x.org/a.nt"), r"Download http://x.org/a.nt first"),
 ]
 
@@ -476,10 +457,8 @@ def test_triples_may_be_rows_of_an_array() -> None:
     ("asked", "message"),
     [
         ({"threshold": 2.0}, "export.threshold"),
-        ({"threshold": "half"}, "export.threshold must be a number from 0 to 1, got half"),
         ({"threshold": object()}, "object.* is not a supported primitive type"),
         ({"top_k": 0}, "export.top_k must be a whole number from 1 to 100,000, got 0"),
-        ({"top_k": 2.5}, r"export.top_k must be a whole number .* \(such as 1\), got 2.5"),
         ({"threshold": 0.5, "target_precision": 0.9}, "Remove export.threshold"),
     ],
 )

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig
 
-from emea.config.command_line import check_overrides
 from emea.config.composition import composed, option_names
 from emea.data.split import Split
 from emea.errors import ConfigError
@@ -130,8 +129,3 @@ def test_refused_settings_are_reported_before_training(
     with pytest.raises(ConfigError, match=r"HungarianAnswer does not accept its settings: .*width"):
         run_job(config, tmp_path)
     assert not (tmp_path / "checkpoint.safetensors").exists()
-
-
-def test_the_command_line_refuses_settings_without_meaning() -> None:
-    with pytest.raises(ConfigError, match=r"decoding\.unmatched_prob"):
-        check_overrides(["decoding=hungarian", "decoding.unmatched_prob=-1"])

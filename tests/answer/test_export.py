@@ -12,7 +12,6 @@ from omegaconf import DictConfig
 
 from emea.answer.exporting import FORMATS
 from emea.answer.schema import SCHEMA_FORMATS
-from emea.config.command_line import check_overrides
 from emea.config.composition import option_names
 from emea.config.settings.execution import ExportSettings
 from emea.data.protocol import Released
@@ -210,23 +209,6 @@ def test_the_answer_that_is_scored_is_the_accepted_one(
     assert answer["num_unmatched"] > 0
     text = (tmp_path / "series.jsonl").read_text()
     assert '"run/export/share_answered"' in text
-
-
-@pytest.mark.parametrize(
-    ("overrides", "sentence"),
-    [
-        (["export.formats=[nt,csv]"], "export.formats must be a list of some of tsv, nt"),
-        (["export.formats=nt"], r"must be a list of .* \(such as \[tsv\]\), got nt"),
-        (["export.top_k=0"], "export.top_k must be a whole number from 1 to 100,000, got 0"),
-        (["export.threshold=1.5"], "export.threshold must be a number from 0 to 1, got 1.5"),
-        (["export.threshold=0.5", "export.target_precision=0.9"], "Remove export.threshold"),
-        (["split.num_validation=0", "export.target_precision=0.9"], "needs validation links"),
-        (["export.treshold=0.5"], "There is no key export.treshold .nearest: export.threshold"),
-    ],
-)
-def test_settings_without_meaning_are_refused(overrides: list[str], sentence: str) -> None:
-    with pytest.raises(ConfigError, match=sentence):
-        check_overrides(overrides)
 
 
 def test_a_precision_needs_links_to_choose_by(tiny_config: Configs, tmp_path: Path) -> None:

@@ -162,16 +162,6 @@ def test_alignment_rdf_has_a_measure_for_each_match() -> None:
     assert found["relation"] == ["=", "="]
 
 
-def test_tab_separated_lines() -> None:
-    alignment = alignment_of(["a", "b", "c"], ["x", 'y "z"'], [1, -1, 0])
-    assert list(matched_lines(alignment)) == [
-        "source\ttarget\tprobability",
-        'a\ty "z"\t1.000000',
-        "c\tx\t0.333333",
-    ]
-    assert list(unmatched_lines(alignment)) == ["source\tcandidate\tprobability", "b\tx\t0.250000"]
-
-
 @given(alignments())
 def test_lines_are_those_of_a_loop_over_rows(alignment: Alignment) -> None:
     alignment.candidate_probs[::2] = 0

@@ -61,21 +61,6 @@ def test_names_with_odd_signs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"emea predict '{out}' --" in shown
 
 
-def test_certain_matches_without_links_are_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in "ab":
-        lines = (f'<http://{name}/{i}> <http://{name}/name> "name {i}" .\n' for i in range(9))
-        (tmp_path / f"{name}.nt").write_text("".join(lines))
-    out = str(tmp_path / "result")
-    assert main(["align", str(tmp_path / "a.nt"), str(tmp_path / "b.nt"), "--out", out]) == 0
-    shown = capsys.readouterr().out
-    assert "Matched 9 of 9 source entities" in shown
-    assert len(re.findall(r"  1\.000  http://a/(\d)  =  http://b/\1\n", shown)) == 6
-    advice = re.search(r"Only sure matches:    emea (.*)\n", shown)
-    assert advice is not None and main(advice[1].split()) == 0
-
-
 def test_examples_have_labels_and_are_not_blank_nodes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

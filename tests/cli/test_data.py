@@ -1,6 +1,5 @@
 """``emea data`` and the options in ``conf/data``."""
 
-import inspect
 import re
 import runpy
 import sys
@@ -8,12 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hydra.utils import get_method
 from omegaconf import OmegaConf
 
 from emea.cli.main import main as emea
 from emea.config.composition import compose_config, option_names
-from emea.data.sources.download import load_source
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -25,22 +22,6 @@ def composed(option: str) -> dict[str, Any]:
     found = OmegaConf.to_container(config.data, resolve=True)
     assert isinstance(found, dict)
     return {"data": found}
-
-
-@pytest.mark.parametrize("option", option_names("data"))
-def test_option_fits_its_function(option: str) -> None:
-    config = composed(option)["data"]
-    inspect.signature(get_method(config.pop("_target_"))).bind(**config)
-    assert config["name"] is not None or option in ("openea", "files")
-    if config.get("download"):
-        assert load_source(config["download"])
-
-
-@pytest.mark.parametrize("short", ["zh", "ja", "fr"])
-def test_short_names(short: str) -> None:
-    config = composed(short)
-    assert config == composed(f"dbp15k_{short}")
-    assert config["data"]["name"] == f"dbp15k_{short}"
 
 
 def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,10 +40,6 @@ def test_arrays_are_read_only_copies() -> None:
         graph.triples[0, 0] = 1
 
 
-def test_degrees() -> None:
-    assert SOURCE.degrees().tolist() == [1, 2, 1]
-
-
 @pytest.mark.parametrize(
     ("triple", "message"),
     [

@@ -235,21 +235,6 @@ def test_replayed_steps_are_counted(
     assert [step for step, _ in watcher.seen] == [2, 4, 6, 7, 9, 10]
 
 
-def test_losses_are_logged_only_if_something_reads_them(
-    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names: list[str] = []
-    monkeypatch.setattr(
-        pl.LightningModule, "log", lambda module, name, *_, **__: names.append(name)
-    )
-    config = tiny_config(*SHORT, "em=none")
-    run_job(config, tmp_path / "plain")
-    assert not names
-    timer = {"_target_": "pytorch_lightning.callbacks.Timer"}
-    run_job(added(config, callbacks=[timer]), tmp_path / "watched")
-    assert names == ["loss"]
-
-
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
 
 

@@ -111,16 +111,3 @@ def test_few_members_of_large_graphs_are_joined(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(stages, "MAX_JOINT_ENTITIES", limit)
         found = joined(plan_of(num_members=5), parts_of(num_members=5), first=5)
         assert [len(members) for _, members in found] == sizes
-
-
-@pytest.mark.parametrize(
-    ("members", "is_last", "title"),
-    [
-        ((0,), True, "first training"),
-        ((0,), False, "first training, encoder 1"),
-        ((2,), True, "first training, encoder 3"),
-        ((0, 1, 2), True, "first training, encoders 1 to 3"),
-    ],
-)
-def test_titles_name_the_encoders(members: tuple[int, ...], is_last: bool, title: str) -> None:
-    assert Stage("first training", 1, 0, False, members, is_last).title == title

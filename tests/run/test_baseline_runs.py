@@ -155,20 +155,3 @@ def test_the_command_line_runs_baselines(tmp_path: Path) -> None:
     assert done.stderr.count("has no effect") == 1
     assert "model.initial_epochs has no effect: method=paris does not use model" in done.stderr
     assert "n/a" in done.stdout
-
-
-@pytest.mark.slow
-def test_mlflow_gets_every_method(tmp_path: Path) -> None:
-    import mlflow
-
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
-    short = ("model.initial_epochs=4", "model.epochs_per_iteration=2", "em.iterations=1")
-    methods = ("-m", "method=emea,paris,prase", f"tracking.uri={uri}")
-    done = called_here(tmp_path, *methods, *QUICK, *short)
-    assert done.returncode == 0, done.stderr
-    client = mlflow.MlflowClient(uri)
-    jobs = client.search_runs([client.get_experiment_by_name("emea").experiment_id])
-    assert {run.data.params["method.name"] for run in jobs} == {"emea", "paris", "prase"}
-    for run_ in jobs:
-        hits = [value for key, value in run_.data.metrics.items() if key.endswith("final/hit_at_1")]
-        assert len(hits) == 1 and 0 < hits[0] <= 1, sorted(run_.data.metrics)

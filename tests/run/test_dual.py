@@ -134,29 +134,3 @@ def test_another_rule_is_refused(rule: str, tiny_config: Configs, tmp_path: Path
     config = tiny_config("em=dual", f"rule={rule}", *SHORT)
     with pytest.raises(ConfigError, match="rule=paris"):
         run_job(config, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("sweeps", 0),
-        ("sweeps", 1.5),
-        ("propagation", -1),
-        ("max_candidates", 0),
-        ("ridge", 0),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(
-    setting: str, value: float, short_config: DictConfig, tmp_path: Path
-) -> None:
-    config = copy.deepcopy(short_config)
-    config.em.two_way[setting] = value
-    with pytest.raises(ConfigError, match=f"em.two_way.{setting} must be"):
-        run_job(config, tmp_path)
-
-
-def test_unknown_features_are_one_sentence(short_config: DictConfig, tmp_path: Path) -> None:
-    config = copy.deepcopy(short_config)
-    config.em.two_way.features = ["colour"]
-    with pytest.raises(ConfigError, match="features must be a list of some of similarity"):
-        run_job(config, tmp_path)

@@ -1,7 +1,6 @@
 """Whole runs on the user's own files: with test links, and without any."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -170,39 +169,6 @@ def test_the_split_can_be_chosen() -> None:
     assert composed(["data=files"]).split.name == "known"
     assert composed(["data=files", "split=random"]).split.name == "random"
     assert composed([]).split.name == "random"
-
-
-@pytest.mark.slow
-def test_a_recorded_run_without_test_links_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from emea.record.earlier_runs import AlreadyRecordedError
-
-    monkeypatch.chdir(tmp_path)
-    run(config_of(), tmp_path / "outputs" / "run")
-    with pytest.raises(AlreadyRecordedError):
-        run_job(config_of("skip_recorded=true"), tmp_path / "again")
-    # the same links in other parts are another run
-    lines = (EXAMPLES / "seeds.tsv").read_text().splitlines()
-    (tmp_path / "fewer.tsv").write_text("\n".join(lines[:-1]))
-    (tmp_path / "test.tsv").write_text(lines[-1])
-    other = config_of(
-        "skip_recorded=true",
-        f"data.test_links={tmp_path / 'test.tsv'}",
-        links=tmp_path / "fewer.tsv",
-    )
-    assert run(other, tmp_path / "other")["num_links"]["test"] == 1
-
-
-@pytest.mark.slow
-def test_mlflow_gets_a_run_without_test_links(store_template: Path, tmp_path: Path) -> None:
-    shutil.copy(store_template, tmp_path / "mlflow.db")
-    store = (
-        f"tracking.uri=sqlite:///{tmp_path}/mlflow.db",
-        f"tracking.artifact_root={tmp_path}/artifacts",
-    )
-    metrics = run(config_of("tracking=mlflow", *store), tmp_path / "run")
-    assert metrics["final"]["hit@1"] is None
 
 
 @pytest.mark.slow

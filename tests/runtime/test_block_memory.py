@@ -182,13 +182,9 @@ OUT_OF_MEMORY = {
         "[enforce fail at alloc_cpu.cpp:113] data. DefaultCPUAllocator: not enough memory: "
         "you tried to allocate 4294967296 bytes."
     ),
-    "mmap": RuntimeError("unable to mmap 4096 bytes from file <x>: Cannot allocate memory (12)"),
     "C++": RuntimeError("std::bad_alloc"),
     "CUDA": RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronous"),
     "CUDA driver": RuntimeError("CUDA driver error: out of memory"),
-    "CUDA, untyped": RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0)"),
-    "HIP": RuntimeError("HIP out of memory. Tried to allocate 20.00 MiB (GPU 0)"),
-    "MPS": RuntimeError("MPS backend out of memory (MPS allocated: 7.64 GiB, max allowed: 9 GiB)"),
     "cuBLAS": RuntimeError(
         "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
     ),
@@ -197,9 +193,6 @@ OUT_OF_MEMORY = {
     ),
     "cuSPARSE": RuntimeError(
         "CUDA error: resource allocation failed when calling `cusparseCreate(handle)`"
-    ),
-    "cuSPARSE, workspace": RuntimeError(
-        "CUDA error: insufficient resources when calling `cusparseSpGEMM_workEstimation(handle)`"
     ),
     "MKL": RuntimeError("MKL error: SPARSE_STATUS_ALLOC_FAILED when calling `mkl_sparse_s_mm`"),
     "system": OSError(errno.ENOMEM, "Cannot allocate memory"),

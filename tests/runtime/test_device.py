@@ -1,14 +1,10 @@
 """The device of a run and its memory."""
 
-from itertools import count
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 import torch
 
 from emea.errors import ConfigError
-from emea.runtime import device
 from emea.runtime.device import (
     choose_device,
     deterministic_mode,
@@ -33,14 +29,6 @@ def test_peak_memory_is_reset() -> None:
     del block
     forget_peak_memory(cpu)
     assert peak_memory_mb(cpu) < high - 300
-
-
-def test_only_earlier_jobs_leave_something_to_collect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_JOBS", count())
-    with patch.object(device.gc, "collect") as collect:
-        for num_earlier in range(3):
-            forget_peak_memory(torch.device("cpu"))
-            assert collect.call_count == num_earlier
 
 
 def test_what_is_wanted_of_torch_ends_with_the_run() -> None:

@@ -115,16 +115,6 @@ def test_reference_file_that_holds_all_links(
         ("ref_ent_ids", "0\t10\n1\t99\n", "line 2: unknown target entity 99 (not in ent_ids_2)"),
         ("ref_ent_ids", "10\t0\n", "line 1: unknown source entity 10 (not in ent_ids_1)"),
         (
-            "ref_ent_ids",
-            "0\t10\n1\t11\n0\t10\n",
-            "line 3: link 0 - 10 is already in ref_ent_ids, line 1",
-        ),
-        (
-            "ref_ent_ids",
-            "0\t10\n0\t11\n",
-            "line 2: source entity 0 is already linked in ref_ent_ids, line 1",
-        ),
-        (
             "sup_ent_ids",
             "0\t10\n1\t10\n",
             "line 2: target entity 10 is already linked in sup_ent_ids, line 1",

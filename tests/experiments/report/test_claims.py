@@ -194,15 +194,6 @@ def test_a_claim_is_upheld_or_not(
     assert verdict_on(claim, fails).startswith("not upheld (")
 
 
-@pytest.mark.parametrize(
-    ("claim", "holds"),
-    # RREA is also the first model of an EM run
-    [one[:2] for one in EXAMPLES if len(one[1]) > 1 and one[0] != "EMEA beats RREA in every cell"],
-)
-def test_one_of_the_runs_compared_is_not_enough(claim: str, holds: list[RecordedRun]) -> None:
-    assert verdict_on(claim, holds[:1]) == verdict_on(claim, holds[1:2]) == "not run"
-
-
 def test_a_strict_run_does_not_count_for_the_released_protocol() -> None:
     runs = [emea(0.5), alone(0.4), emea(0.3, protocol="released")]
     claim = "EMEA beats RREA in every cell"
