@@ -100,6 +100,14 @@ def test_small_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) 
         torch.testing.assert_close(left, right, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("num_target", "num_rows"),
+    [(1000, 16384), (100_000, 1342), (1_000_000, 512), (10_000_000, 107), (2**31, 1)],
+)
+def test_rows_of_a_block(num_target: int, num_rows: int) -> None:
+    assert scanned_search.block_rows(num_target)["cuda"] == num_rows
+
+
 def test_pairs_that_tf32_cannot_tell_apart_are_ranked_exactly() -> None:
     # two targets differ by less than TF32 can represent
     similarity = random_similarity(20, 3000)
