@@ -1,7 +1,7 @@
 """Matches the literals of two graphs by equal normal forms and, optionally, by similar texts."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +20,10 @@ from emea.literals.anchors import (
     find_anchors,
 )
 from emea.literals.readings import readings
-from emea.literals.similar_texts import similar_texts
-from emea.literals.similar_vectors import with_vectors
+from emea.literals.similar_texts import WORDS, similar_texts
+from emea.literals.similar_vectors import SimilarItems, similar_vectors, with_items
 from emea.literals.value_nodes import ValueNodes, extended_graph, value_nodes
+from emea.literals.word_profiles import word_profiles
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,9 @@ NO_LITERALS = (
 
 
 Texts = tuple[Sequence[str], Sequence[str]]
+
+LEAST_SHARED, MOST_RECORDS = 0.1, 10
+"""Minimum cosine of the words of two entities, and number of entities that are kept for each."""
 
 MOST_HOMOPHONES = 3
 """Values of the target graph with the same reading that are kept for a value."""
@@ -84,10 +88,10 @@ class EqualLiterals:
         same = matches.pairs
         matches = matches.joined(self.similar(source, target, matches, texts))
         names = list(KIND_TEXTS)
-        for both in zip(pair.source.vectors, pair.target.vectors, strict=True):
-            source, target, similar = with_vectors(source, target, both, kinds, len(names))
+        for items in self.items(pair, source, target, texts):
+            source, target, similar = with_items(source, target, items, kinds, len(names))
             matches = matches.joined(similar)
-            names.append(f"vectors of {both[0].name}")
+            names.append(items.kind)
         matches = matches.where(
             source.kinds[matches.pairs[:, 0]] == target.kinds[matches.pairs[:, 1]]
         )
@@ -127,6 +131,15 @@ class EqualLiterals:
             texts: The text of each value of both graphs, to compare.
         """
         return matches.where(np.zeros(len(matches.kinds), dtype=bool))
+
+    def items(
+        self, pair: GraphPair, source: ValueNodes, target: ValueNodes, texts: Texts
+    ) -> Iterator[SimilarItems]:
+        """Yield vectors, and other descriptions of entities, that match."""
+        for both in zip(pair.source.vectors, pair.target.vectors, strict=True):
+            name, entities = both[0].name, (both[0].entities, both[1].entities)
+            found = similar_vectors(*both, pair.cardinality)
+            yield SimilarItems(f"vectors of {name}", f"vector of {name}", entities, found)
 
     def _probs(self, matches: ValueMatches, anchors: Anchors) -> FloatArray:
         """Return the probability that two values mean the same; 0 if they are not evidence."""
@@ -179,6 +192,23 @@ class SimilarLiterals(EqualLiterals):
         pairs = np.stack([first[found.rows], second[found.columns]], axis=1).astype(np.int64)
         kinds = np.full(len(pairs), int(MatchKind.SIMILAR))
         return ValueMatches(pairs, kinds, found.cosines, found.margins)
+
+    def items(
+        self, pair: GraphPair, source: ValueNodes, target: ValueNodes, texts: Texts
+    ) -> Iterator[SimilarItems]:
+        """Yield vectors and word profiles."""
+        yield from super().items(pair, source, target, texts)
+        first, second = (
+            word_profiles(graph, nodes, list(of_side))
+            for graph, nodes, of_side in zip(
+                (pair.source, pair.target), (source, target), texts, strict=True
+            )
+        )
+        if first and second:
+            records = list(first.values()), list(second.values())
+            found = similar_texts(*records, LEAST_SHARED, MOST_RECORDS, WORDS, pair.cardinality)
+            entities = np.array(list(first)), np.array(list(second))
+            yield SimilarItems("similar in all words", "all words", entities, found)
 
     def _probs(self, matches: ValueMatches, anchors: Anchors) -> FloatArray:
         probs = super()._probs(matches, anchors)

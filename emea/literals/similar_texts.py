@@ -1,15 +1,19 @@
 """Finds similar texts in two lists by the cosine similarity of their character n-grams."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import FloatArray, IntArray
 
-NGRAMS = (2, 3)
+CHARACTERS = {"analyzer": "char_wb", "ngram_range": (2, 3)}
+WORDS = {"token_pattern": r"\S+"}
+"""What texts are compared by: settings of scikit-learn's vectoriser."""
+
 MOST_PRODUCTS = 2**26
 """Products of n-gram weights that are computed at once, which limits the memory."""
 
@@ -20,8 +24,8 @@ MOST_TEXTS = 2_000
 class SimilarPairs(NamedTuple):
     """Pairs of similar items of two lists.
 
-    ``margins`` is the cosine of a pair minus that of the best other pair of both items. It is
-    positive for the best pair of both items only.
+    ``margins`` is the cosine of a pair minus that of the best other pair of the two items. It is
+    positive only for the best pair of each item that has at most one counterpart.
     """
 
     rows: IntArray
@@ -31,7 +35,12 @@ class SimilarPairs(NamedTuple):
 
 
 def similar_texts(
-    source: Sequence[str], target: Sequence[str], least: float, num_similar: int
+    source: Sequence[str],
+    target: Sequence[str],
+    least: float,
+    num_similar: int,
+    features: Mapping[str, Any] = CHARACTERS,
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE,
 ) -> SimilarPairs:
     """Return pairs of similar texts, with the best few pairs of each text.
 
@@ -44,13 +53,13 @@ def similar_texts(
         target: Normal forms of the target values.
         least: The minimum cosine similarity.
         num_similar: The number of pairs to keep for each text.
+        features: What texts are compared by: ``CHARACTERS`` (n-grams) or ``WORDS``.
+        cardinality: How many counterparts a text may have, see ``best_pairs``.
     """
     nothing = np.zeros(0, dtype=np.int64)
     if not source or not target:
         return SimilarPairs(nothing, nothing, np.zeros(0), np.zeros(0))
-    vectoriser = TfidfVectorizer(
-        analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True, dtype=np.float32
-    )
+    vectoriser = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **features)
     vectoriser.fit([*source, *target])
     first, second = (vectoriser.transform(texts).tocsr() for texts in (source, target))
     common = np.maximum(np.diff(first.tocsc().indptr), np.diff(second.tocsc().indptr))
@@ -64,15 +73,24 @@ def similar_texts(
         for start, block in _blocks(wanted, np.diff(index.indptr))
     ]
     rows, columns, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return best_pairs(rows, columns, cosines, num_similar)
+    return best_pairs(rows, columns, cosines, num_similar, cardinality)
 
 
 def best_pairs(
-    rows: IntArray, columns: IntArray, cosines: FloatArray, num_similar: int
+    rows: IntArray,
+    columns: IntArray,
+    cosines: FloatArray,
+    num_similar: int,
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE,
 ) -> SimilarPairs:
-    """Return the best few pairs of each row that are among the best few of their column."""
+    """Return the best few pairs of each row that are among the best few of their column.
+
+    If a row may have several counterparts, then the margin of a pair does not depend on the other
+    pairs of its row.
+    """
     cosines = np.minimum(cosines, 1.0).astype(np.float64)
-    margins = np.minimum(_margins(rows, cosines), _margins(columns, cosines))
+    unique = [(rows, columns)[side] for side in cardinality.unique_sides.values()]
+    margins = np.min([cosines, *(_margins(groups, cosines) for groups in unique)], axis=0)
     kept = _best_few(columns, cosines, num_similar) & _best_few(rows, cosines, num_similar)
     return SimilarPairs(rows[kept], columns[kept], cosines[kept], margins[kept])
 

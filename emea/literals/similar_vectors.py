@@ -1,10 +1,12 @@
 """Finds similar vectors of two graphs, as further values of the entities that match."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.data.vectors import EntityVectors
 from emea.literals.anchors import ValueMatches
@@ -17,7 +19,11 @@ from emea.matching.similarity import Cosine
 NUM_SIMILAR = 3
 
 
-def similar_vectors(source: EntityVectors, target: EntityVectors) -> SimilarPairs:
+def similar_vectors(
+    source: EntityVectors,
+    target: EntityVectors,
+    cardinality: Cardinality = Cardinality.ONE_TO_ONE,
+) -> SimilarPairs:
     """Return the best few pairs of each vector by cosine, with a search in bounded memory."""
     first, second = (torch.from_numpy(np.array(one.values)) for one in (source, target))
     similarity = Cosine(AutoSearch())(first, second)
@@ -32,50 +38,70 @@ def similar_vectors(source: EntityVectors, target: EntityVectors) -> SimilarPair
     )
     pairs, place = np.unique(pairs, axis=0, return_index=True)
     cosines = torch.cat([forth.scores, back.scores]).double().numpy()[place]
-    return best_pairs(pairs[:, 0], pairs[:, 1], np.maximum(cosines, 0), NUM_SIMILAR)
+    cosines = np.maximum(cosines, 0)
+    return best_pairs(pairs[:, 0], pairs[:, 1], cosines, NUM_SIMILAR, cardinality)
 
 
-def with_vectors(
+class SimilarItems(NamedTuple):
+    """Items of both graphs that are compared, such as vectors of one kind.
+
+    Args:
+        kind: What the items are.
+        name: What one item is called.
+        entities: ``[num_items]`` the entity of each item, for both graphs.
+        found: The items that match.
+    """
+
+    kind: str
+    name: str
+    entities: tuple[IntArray, IntArray]
+    found: SimilarPairs
+
+
+def with_items(
     source: ValueNodes,
     target: ValueNodes,
-    vectors: tuple[EntityVectors, EntityVectors],
+    items: SimilarItems,
     entity_kinds: tuple[IntArray | None, IntArray | None],
     kind: int,
 ) -> tuple[ValueNodes, ValueNodes, ValueMatches]:
-    """Return the values of both graphs with a node for each vector, and the nodes that match.
+    """Return the values of both graphs with a node for each item, and the nodes that match.
 
     Args:
         source: Values of the source graph.
         target: Values of the target graph.
-        vectors: Vectors of both graphs from the same model.
+        items: Items of both graphs.
         entity_kinds: The kind of each entity, if entities are matched within their kind only.
-        kind: The number of this kind of vectors among all kinds of matches.
+        kind: The number of this kind of items among all kinds of matches.
     """
-    found = similar_vectors(*vectors)
+    found = items.found
     pairs = np.stack([found.rows + len(source.keys), found.columns + len(target.keys)], axis=1)
     kinds = np.full(len(pairs), kind)
     matches = ValueMatches(pairs, kinds, found.cosines, found.margins)
     source, target = (
-        _extended(*of_side) for of_side in zip((source, target), vectors, entity_kinds, strict=True)
+        _extended(nodes, entities, items.name, of_side)
+        for nodes, entities, of_side in zip(
+            (source, target), items.entities, entity_kinds, strict=True
+        )
     )
     return source, target, matches
 
 
 def _extended(
-    nodes: ValueNodes, vectors: EntityVectors, entity_kinds: IntArray | None
+    nodes: ValueNodes, entities: IntArray, name: str, entity_kinds: IntArray | None
 ) -> ValueNodes:
-    """Return the values with a node for each vector, which only one entity has."""
-    number = len(vectors.entities)
+    """Return the values with a node for each item, which only one entity has."""
+    number = len(entities)
     attribute = np.full(number, len(nodes.attribute_names))
-    triples = np.stack([vectors.entities, attribute, len(nodes.keys) + np.arange(number)], axis=1)
-    kinds = np.zeros(number, np.int64) if entity_kinds is None else entity_kinds[vectors.entities]
+    triples = np.stack([entities, attribute, len(nodes.keys) + np.arange(number)], axis=1)
+    kinds = np.zeros(number, np.int64) if entity_kinds is None else entity_kinds[entities]
     return replace(
         nodes,
         kinds=np.append(nodes.kinds, kinds),
         keys=[*nodes.keys, *[""] * number],
-        texts=[*nodes.texts, *[f"vector of {vectors.name}"] * number],
+        texts=[*nodes.texts, *[name] * number],
         triples=np.concatenate([nodes.triples, triples]),
-        attribute_names=[*nodes.attribute_names, f"vector of {vectors.name}"],
+        attribute_names=[*nodes.attribute_names, name],
         attribute_functionality=np.append(nodes.attribute_functionality, 1.0),
         num_holders=np.append(nodes.num_holders, np.ones(number, dtype=np.int64)),
         languages=[*nodes.languages, *[""] * number],

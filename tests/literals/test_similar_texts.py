@@ -1,25 +1,42 @@
 """The search for similar texts, against all pairs."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from emea.config.settings.cardinality import Cardinality
 from emea.literals import similar_texts as module
-from emea.literals.similar_texts import NGRAMS, similar_texts
+from emea.literals.similar_texts import CHARACTERS, WORDS, similar_texts
 
 texts = st.lists(st.text("abc ", min_size=1).filter(str.strip), min_size=1, max_size=8)
 
 
-@given(texts, texts, st.sampled_from([1, 2**26]))
-def test_as_all_pairs_would_have_it(source: list[str], target: list[str], products: int) -> None:
+@given(
+    texts,
+    texts,
+    st.sampled_from([1, 2**26]),
+    st.sampled_from([CHARACTERS, WORDS]),
+    st.sampled_from(Cardinality),
+)
+def test_as_all_pairs_would_have_it(
+    source: list[str],
+    target: list[str],
+    products: int,
+    features: dict[str, Any],
+    cardinality: Cardinality,
+) -> None:
     usual, module.MOST_PRODUCTS = module.MOST_PRODUCTS, products
     try:
-        rows, columns, cosines, margins = similar_texts(source, target, 0.4, 100)
+        rows, columns, cosines, margins = similar_texts(
+            source, target, 0.4, 100, features, cardinality
+        )
     finally:
         module.MOST_PRODUCTS = usual
-    vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True)
+    vectors = TfidfVectorizer(sublinear_tf=True, **features)
     vectors.fit([*source, *target])
     every = (vectors.transform(source) @ vectors.transform(target).T).toarray()
     found = np.zeros_like(every)
@@ -27,7 +44,8 @@ def test_as_all_pairs_would_have_it(source: list[str], target: list[str], produc
     clear = np.abs(every - 0.4) > 1e-5
     np.testing.assert_allclose(found[clear], np.where(every >= 0.4, every, 0)[clear], atol=1e-5)
     for row, column, cosine, margin in zip(rows, columns, cosines, margins, strict=True):
-        rivals = [*np.delete(found[row], column), *np.delete(found[:, column], row)]
+        rivals = list(np.delete(found[row], column)) if cardinality.one_target else []
+        rivals += list(np.delete(found[:, column], row)) if cardinality.one_source else []
         assert margin == pytest.approx(cosine - max(rivals, default=0))
 
 
