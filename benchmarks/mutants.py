@@ -1,17 +1,21 @@
 """Measures whether the tests notice small changes of the critical code (mutation testing).
 
-    python -m benchmarks mutants [--count N] [--seed N] [--workers N] [--only PATH] [--json FILE]
+    python -m benchmarks mutants [--count N] [--seed N] [--workers N] [--only PATH]
+        [--log FILE] [--json FILE]
 
 Each mutant changes one place: a comparison, an operator, a constant, or a name by its counterpart,
 such as ``source`` by ``target``. It is killed if a test of its package fails. Survivors are printed
 with their line. Mutants that change no result are listed in ``equivalent_mutants.yaml`` with the
-reason, and are left out.
+reason, and are left out. With ``--log``, a repetition tests only what the file does not contain.
 """
 
 import ast
+import hashlib
+import json
 import multiprocessing
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -47,8 +51,11 @@ CRITICAL = {
 ON_A_GPU = ("triton_",)
 """Modules that only run on a GPU."""
 
-TIMEOUT_SECONDS = 600
-"""A mutant whose tests take longer is killed: it does not end."""
+CPU_SECONDS = 300
+"""A mutant whose tests compute longer is killed: it does not end. A busy machine does not count."""
+
+TIMEOUT_SECONDS = 3600
+"""The same for tests that wait."""
 
 COUNTERPARTS = (
     ("source", "target"),
@@ -111,6 +118,12 @@ class Mutant:
         """The change in one line, without its line number."""
         return f"{self.path}: {self.before} -> {self.after}"
 
+    @property
+    def key(self) -> str:
+        """The change in this version of the module."""
+        digest = hashlib.sha256(self.text.encode()).hexdigest()
+        return f"{self.name} ({digest[:12]})"
+
 
 def main(arguments: Sequence[str]) -> None:
     """Test the mutants and print the survivors."""
@@ -120,16 +133,23 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
     parser.add_argument("--workers", type=whole, default=2, help="tests that run side by side")
     parser.add_argument("--only", default="", help="draw from modules whose path contains this")
+    parser.add_argument("--log", type=Path, help="file to which each result is appended")
     options = parser.parse_args(arguments)
     drawn = drawn_mutants(options.count, options.seed, options.only)
     start = time.perf_counter()
-    survivors = []
-    for number, (mutant, killed) in enumerate(tested(drawn, options.workers), 1):
-        if not killed:
-            survivors.append(mutant)
-            print(f"survived: {mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}")
+    log = options.log.read_text(encoding="utf-8") if options.log and options.log.exists() else ""
+    killed: dict[str, bool] = dict(map(json.loads, log.splitlines()))
+    remaining = [mutant for mutant in drawn if mutant.key not in killed]
+    for number, (mutant, is_killed) in enumerate(tested(remaining, options.workers), 1):
+        killed[mutant.key] = is_killed
+        if options.log:
+            with options.log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([mutant.key, is_killed]) + "\n")
         if number % 20 == 0:
-            print(f"{number} of {len(drawn)} mutants tested", flush=True)
+            print(f"{number} of {len(remaining)} mutants tested", flush=True)
+    survivors = [mutant for mutant in drawn if not killed[mutant.key]]
+    for mutant in survivors:
+        print(f"survived: {mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}")
     print(f"{len(drawn) - len(survivors)} of {len(drawn)} mutants killed")
     numbers = {"mutants": len(drawn), "survived": len(survivors)}
     numbers["seconds"] = round(time.perf_counter() - start)
@@ -254,6 +274,7 @@ def tests_fail(copy: Path, path: str) -> bool:
 def run_tests(copy: Path, path: str) -> None:
     """Run the tests in the copy, first those of the module's own file; exit with their status."""
     os.setpgid(0, 0)
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     os.chdir(copy)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
@@ -264,13 +285,12 @@ def run_tests(copy: Path, path: str) -> None:
     os.environ["PYTHONPATH"] = str(copy)
     import pytest
 
-    sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *test_files(copy, path)]))
-
-
-def test_files(copy: Path, path: str) -> list[str]:
-    """Return the test file of the module's name first, then all tests of its package."""
     own = [str(found.relative_to(copy)) for found in copy.glob(f"tests/**/test_{Path(path).name}")]
-    return [*own, *CRITICAL[place_of(path)]]
+    others = [*CRITICAL[place_of(path)], *(f"--ignore={name}" for name in own)]
+    for files in (own, others) if own else (others,):
+        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files])
+        if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            sys.exit(status)
 
 
 def place_of(path: str) -> str:
@@ -281,6 +301,8 @@ def place_of(path: str) -> str:
 
 def preload() -> None:
     """Load the libraries, so that each test process has them from the start."""
+    import hydra  # noqa: F401
+    import hypothesis  # noqa: F401
     import numba  # noqa: F401
     import pandas  # noqa: F401
     import pytorch_lightning  # noqa: F401

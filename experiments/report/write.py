@@ -15,6 +15,7 @@ from experiments.archive.study import EXPERIMENTS
 from experiments.report.claims import claim_rows
 from experiments.report.columns import verdict
 from experiments.report.filling import made_report, made_reports
+from experiments.report.repetitions import repetitions_report
 from experiments.report.report import (
     Cell,
     Entry,
@@ -58,6 +59,7 @@ class Results:
         self.summary = made_report(HEADLINE, table)
         self.reports = made_reports(table)
         self.claims = claim_rows(table)
+        self.repetitions = repetitions_report(table)
         self.speed = speed_report(EXPERIMENTS / "speed")
 
     def page(self) -> str:
@@ -65,7 +67,8 @@ class Results:
         headline = self.summary.parts[0].table
         assert headline is not None
         lead = summary_sentences(headline, self.claims)
-        everything = [self.summary, claims_report(self.claims), *self.reports, self.speed]
+        everything = [self.summary, claims_report(self.claims), self.repetitions]
+        everything += [*self.reports, self.speed]
         return report_page("EMEA: our results next to the paper's", everything, lead)
 
     def picture(self) -> str:
@@ -105,6 +108,10 @@ def _findings_block(results: Results) -> str:
     return _joined([claims_report(results.claims).note, *part_texts(claims_report(results.claims))])
 
 
+def _repetitions_block(results: Results) -> str:
+    return _joined([results.repetitions.note, *part_texts(results.repetitions)])
+
+
 def _speed_block(results: Results) -> str:
     return _joined(part_texts(results.speed), "## ")
 
@@ -118,6 +125,7 @@ BLOCKS: Mapping[str, Callable[[Results], str]] = {
     "table1": _table1_block,
     "dual": _dual_block,
     "findings": _findings_block,
+    "repetitions": _repetitions_block,
     "speed": _speed_block,
 }
 """Generated blocks of documents by the name in their markers. A document uses any of them."""

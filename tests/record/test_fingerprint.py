@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from emea.data.attributes import AttributeTriples, Kind
+from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import DataError
 from emea.record import fingerprint as module
@@ -178,6 +179,25 @@ def test_code_that_computes_counts(place: str, source: str, same: bool, package:
     before = code_digest.__wrapped__()
     (package / place).write_text(source)
     assert (code_digest.__wrapped__() == before) is same
+
+
+def test_the_version_of_python_does_not_count(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the expected digests are those of each version: ast.unparse writes this file in two ways
+    (package / "em" / "code.py").write_text("def f(a, *, b):\n    return f\"{a!r:>{b}} {'c'}\"\n")
+    monkeypatch.setattr(module, "code_digest", code_digest.__wrapped__)
+    keys = {"split": {"name": "random"}, "trust": [], "initial_from": None, "trainer": {}}
+    config = OmegaConf.create({**keys, "ratio": 0.1, "em": {"ridge": 1e-05, "iterations": 10}})
+    graph = KnowledgeGraph(np.array([[0, 0, 1], [1, 1, 2]]), 3, 2, entity_names=["a", "ä", "ß"])
+    pair = GraphPair("pair", graph, graph, links=np.array([[0, 1], [2, 2]]))
+    assert (
+        module.code_digest() == "75d7820521ffeff7b8cb8b8086eff07228a40287617a78d485cdc51f0bf4b840"
+    )
+    assert (
+        fingerprint(config, pair)
+        == "94fe962525404b5eeca23dde6ee5ef18ab897bc737e6db8d0a10ee71c984eca9"
+    )
 
 
 def test_other_code_makes_another_run(

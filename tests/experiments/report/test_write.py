@@ -26,7 +26,7 @@ def test_a_block_is_replaced_and_nothing_else() -> None:
     assert written == f"before\n{begin}\nnew\n{end}\nafter\n"
     assert with_block(written, "b", lambda _: "new", results) == written
     assert with_block(text, "c", lambda _: "new", results) == text
-    assert {"results", "table1", "dual", "findings", "speed"} == set(BLOCKS)
+    assert {"results", "table1", "dual", "findings", "repetitions", "speed"} == set(BLOCKS)
 
 
 @pytest.mark.slow
