@@ -26,7 +26,7 @@ LAYERS = (
     ("run",),
     ("results",),
     ("explain",),
-    ("suggest", "update"),
+    ("suggest", "update", "divide"),
     ("aligner", "testing"),
     ("__init__",),
     ("cli",),

@@ -19,6 +19,8 @@ COMMANDS = {
     "explain": "show why a finished run matches two entities",
     "suggest": "rank the entities whose label would help most",
     "update": "align new versions of the graphs of a finished run",
+    "divide": "cut a large pair into parts that run as separate jobs",
+    "join": "join the runs of all parts of a divided pair into one run",
     "merge": "write both graphs of a finished run as one",
     "report": "write tables of finished runs",
     "compare": "compare finished runs: emea compare RUN RUN",
@@ -28,7 +30,11 @@ COMMANDS = {
 }
 """Summaries of the subcommands."""
 
-TARGETS = {"ui": ("tracking", "ui"), "sync": ("tracking", "sync")}
+TARGETS = {
+    "join": ("divide", "join"),
+    "ui": ("tracking", "ui"),
+    "sync": ("tracking", "sync"),
+}
 """Module and function of a subcommand; others are ``main`` of the module of their name."""
 
 OVERVIEW = """usage: emea COMMAND [arguments]

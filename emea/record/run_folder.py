@@ -36,7 +36,7 @@ RANKS_FILE, BELIEFS_FILE, PAIR_FILE = "ranks.npz", "beliefs.npz", "pair.npz"
 LOG_FILE = "run.log"
 PATHS = (
     *("data.source", "data.target", "data.links", "data.test_links", "data.rejected"),
-    *("data.root", "initial_from", "tracking.artifact_root"),
+    *("data.root", "data.division", "initial_from", "tracking.artifact_root"),
 )
 """Settings that are paths. A run stores them as absolute paths, because later commands may start in
 other folders."""

@@ -83,12 +83,15 @@ class FinishedRun:
     @property
     def beliefs(self) -> Beliefs:
         """The beliefs that are the result of the run."""
-        two_way = self.config.em.get("two_way") or {}
-        fused = two_way.get("fused_answer", False)
-        is_joint = self.joint is not None and (fused or self.neural is None)
+        is_joint = self.joint is not None and (answers_jointly(self.config) or self.neural is None)
         found = self.joint if is_joint else self.neural
         assert found is not None, "a finished run has one of them"
         return found
+
+
+def answers_jointly(config: DictConfig) -> bool:
+    """Return whether a run with EM answers with the joint ranking, not with the encoder's."""
+    return bool((config.em.get("two_way") or {}).get("fused_answer", False))
 
 
 def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from omegaconf import DictConfig
@@ -88,6 +88,31 @@ class Job:
     warnings: list[str]
 
 
+class TrainedRun(Protocol):
+    """Finds the beliefs of a run; its training may take long and may be interrupted."""
+
+    def train(self, folder: Path, resume_from: Path | None, writer: BackgroundWriter) -> None:
+        """Compute the beliefs, from a checkpoint if there is one."""
+
+    def outcome(self, pair: GraphPair) -> Outcome:
+        """Return the beliefs, measured on the test links."""
+
+
+class MadeRun(Protocol):
+    """Makes a run in place of that of the configured method.
+
+    Attributes:
+        tags: Tags that tell the run from one of the configured method.
+    """
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Further tags of the run."""
+
+    def __call__(self, inputs: RunInputs) -> TrainedRun:
+        """Return the run."""
+
+
 def run_job(
     config: DictConfig,
     folder: Path,
@@ -95,6 +120,7 @@ def run_job(
     pair: GraphPair | None = None,
     resumes: bool = False,
     start_from: WarmStart | None = None,
+    made: MadeRun | None = None,
 ) -> RunResult:
     """Run one configuration and write its records into the folder.
 
@@ -106,6 +132,7 @@ def run_job(
         resumes: Resume the run of the folder or fail; otherwise a run with other settings, data or
             code is replaced.
         start_from: The state of an earlier run to start from; baselines do not use it.
+        made: Makes a run that does not train; ``None`` means the run of the configured method.
 
     Raises:
         AlreadyRecordedError: If ``skip_recorded`` is set and the same run is recorded.
@@ -115,6 +142,15 @@ def run_job(
     job = prepare(config, folder, pair, resumes)
     shown = without_secrets(config)
     header = make_header(shown, job.pair, job.inputs.visible.uses_test_links, launch)
+    if made is not None:
+        header = replace(header, tags={**header.tags, **made.tags})
+    else:
+        check_memory(
+            job.inputs.settings,
+            job.inputs.graphs,
+            job.inputs.device,
+            len(job.inputs.visible.train),
+        )
     if job.inputs.settings.own.skip_recorded:
         # the other jobs of a sweep are in sibling folders
         refuse_recorded(header, [folder if launch.sweep is None else folder.parent])
@@ -124,7 +160,7 @@ def run_job(
         recorded(shown, job.pair, folder, header, job.tracker, resumes) as start,
         BackgroundWriter() as writer,
     ):
-        run = make_run(job.inputs, start_from)
+        run = make_run(job.inputs, start_from) if made is None else made(job.inputs)
         built = time.perf_counter()
         run.train(folder, start.checkpoint, writer)
         trained = time.perf_counter()
@@ -154,7 +190,6 @@ def prepare(config: DictConfig, folder: Path, pair: GraphPair | None, resumes: b
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None, unmatched=None)
     graphs = with_literals(config, graphs)
     warnings = log_data(config, pair, split)
-    check_memory(settings, graphs, device, len(split.supervision.train))
     tracker: Tracker = factory(config.tracking)()
     inputs = RunInputs(settings, graphs, visible, split, tracker.log, device)
     return Job(inputs, pair, tracker, build_answering(config), warnings)

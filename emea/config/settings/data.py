@@ -222,6 +222,14 @@ class SyntheticSettings:
 
 
 @dataclass(frozen=True)
+class PartSettings:
+    """A part of a pair that ``emea divide`` cut (docs/large.md)."""
+
+    division: str | None = setting(None, "folder that emea divide wrote", example="division")
+    part: int = setting(0, "number of the part, from 0", up_to(1_000_000, least=0))
+
+
+@dataclass(frozen=True)
 class RatioSettings:
     """The share of the links used for training."""
 

@@ -31,6 +31,7 @@ GROUPS = {
             "openea": data.OpenEASettings,
             "oaei": data.OAEISettings,
             "files": data.OwnFilesSettings,
+            "part": data.PartSettings,
             "synthetic": data.SyntheticSettings,
         },
     ),

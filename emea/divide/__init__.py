@@ -1,0 +1,1 @@
+"""One alignment in parts: cuts a pair of graphs, and joins the runs of its parts."""
