@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emea.cli.arguments import add_run_arguments
+from emea.cli.arguments import add_run_arguments, command_parser
 from emea.errors import DataError, writing
 from emea.record.checked_files import write_atomic
 from emea.record.run_record import check_finished
 
 if TYPE_CHECKING:
     from emea.explain.explainer import Explainer
+
+DESCRIPTION = """Show why a finished run matched two entities: which neighbours support the pair and
+by how much, what the runner-up lacks, and which entities claim the target."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -65,31 +68,17 @@ def _write(path: Path, text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea explain",
-        description="Show why a finished run matched two entities: which neighbours support the "
-        "pair and by how much, what the runner-up lacks, and which entities claim the target.",
-    )
+    parser = command_parser("explain", DESCRIPTION)
     add_run_arguments(parser)
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
-    asked.add_argument(
-        "--pairs",
-        type=Path,
-        metavar="FILE",
-        help="file of pairs, separated by a tab, such as rows of alignment.tsv",
-    )
-    asked.add_argument(
-        "--entity", metavar="A", help="a source entity and its match or best candidate"
-    )
-    parser.add_argument(
-        "--numbers", action="store_true", help="also print weighted features and inclusions"
-    )
+    help = "file of pairs, separated by a tab, such as rows of alignment.tsv"
+    asked.add_argument("--pairs", type=Path, metavar="FILE", help=help)
+    help = "a source entity and its match or best candidate"
+    asked.add_argument("--entity", metavar="A", help=help)
+    help = "also print weighted features and inclusions"
+    parser.add_argument("--numbers", action="store_true", help=help)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    parser.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="write the page of emea show, opened at these pairs",
-    )
+    help = "write the page of emea show, opened at these pairs"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help)
     return parser

@@ -31,6 +31,14 @@ def factory(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
     return partial(make, made.func, **made.keywords)
 
 
+def made(kind: type, node: DictConfig, *arguments: Any, **settings: Any) -> Any:
+    """Return what the class or function of a node makes, which must be of this kind."""
+    found = factory(node)(*arguments, **settings)
+    if not isinstance(found, kind):
+        raise ConfigError(f"{node._target_} does not make a {kind.__name__}. Choose another class.")
+    return found
+
+
 def _reason(error: BaseException) -> str:
     """Return the first cause of an error, which is more specific than Hydra's own message."""
     while error.__cause__ is not None:

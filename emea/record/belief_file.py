@@ -1,7 +1,6 @@
 """Reads and checks the beliefs and labels of a finished run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,29 +19,12 @@ ROUNDING = 1e-3
 """The amount by which a stored probability may exceed 1."""
 
 
-@dataclass(frozen=True, eq=False)
-class StoredBeliefs:
-    """Holds the content of a file that ``run_folder.write_beliefs`` wrote.
-
-    Args:
-        neural: Beliefs of the neural model, if the run had one.
-        joint: Beliefs of the joint distribution, or the matching of a baseline.
-        labels: ``[num_labels, 2]`` links with probability 1 in the run.
-        votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
-    """
-
-    neural: Beliefs | None
-    joint: Beliefs | None
-    labels: Tensor
-    votes: Tensor | None = None
+Stored = tuple[Beliefs | None, Beliefs | None, Tensor, Tensor | None]
+"""The beliefs of a file: neural, joint, labels and votes, as in `FinishedRun`."""
 
 
-def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
-    """Read the beliefs of a run.
-
-    Args:
-        path: The file.
-        pair: The graphs of the run.
+def read_beliefs(path: Path, pair: GraphPair) -> Stored:
+    """Read the beliefs of a run on a pair of graphs.
 
     Raises:
         DataError: If the file cannot be read, or belongs to other graphs.
@@ -62,7 +44,7 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
         ):
             raise ValueError(f"its votes are not about {pair.name}")
         found = None if votes is None else torch.from_numpy(votes)
-        return StoredBeliefs(neural, joint, torch.from_numpy(labels), found)
+        return neural, joint, torch.from_numpy(labels), found
 
 
 def _beliefs(arrays: Mapping[str, np.ndarray], name: str, pair: GraphPair) -> Beliefs | None:

@@ -13,8 +13,7 @@ import logging
 import math
 import os
 import re
-import tempfile
-import threading
+import secrets
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,8 +37,6 @@ LINES_PER_BLOCK = 4096
 Bytes = bytes | bytearray | memoryview
 """The types of bytes-like objects that can be written."""
 
-_UMASK = threading.Lock()
-
 
 def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of killed writers; no other process may write to the folder."""
@@ -57,16 +54,17 @@ def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Same folder, because os.replace is atomic only within one file system.
-    descriptor, temporary = tempfile.mkstemp(SUFFIX, f".{path.name}.", path.parent)
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}{SUFFIX}"
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o777)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -95,16 +93,6 @@ def write_lines(path: Path | str, lines: Iterable[str]) -> None:
 def write_json(path: Path | str, value: Any) -> None:
     """Write a value as indented JSON, atomically."""
     write_atomic(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the new file: those of the old one, or the usual ones."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    with _UMASK:  # another thread must not read the mask while it is 0
-        mask = os.umask(0)
-        os.umask(mask)
-    return 0o666 & ~mask
 
 
 def json_object(text: bytes) -> dict[str, Any]:

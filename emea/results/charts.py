@@ -1,10 +1,4 @@
-"""Charts: how they look, and the files that are drawn from their Vega-Lite specifications."""
-
-import json
-from typing import Any
-
-Spec = dict[str, Any]
-"""A Vega-Lite specification of charts."""
+"""How charts look."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
 """The Okabe-Ito palette, which people with colour blindness can tell apart."""
@@ -38,17 +32,3 @@ CONFIG = {
     },
     "title": {"fontSize": 13, "anchor": "start", "frame": "group"},
 }
-
-
-def framed(body: Spec) -> Spec:
-    """Return a specification with the look that all charts share."""
-    schema = "https://vega.github.io/schema/vega-lite/v6.json"
-    hidden = {"name": "hidden", "value": []}
-    return {"$schema": schema, "config": CONFIG, "params": [hidden]} | body
-
-
-def svg(spec: Spec) -> str:
-    """Draw a specification as SVG."""
-    import vl_convert
-
-    return vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])

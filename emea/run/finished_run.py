@@ -121,11 +121,11 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     metrics = read_metrics(folder)
     _check_metrics(folder, metrics)
     split = draw_split(config, pair)
-    stored = read_beliefs(folder / BELIEFS_FILE, pair)
-    if stored.neural is None and "em" in config.method.uses:
+    neural, joint, labels, votes = read_beliefs(folder / BELIEFS_FILE, pair)
+    if neural is None and "em" in config.method.uses:
         raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks the neural model's beliefs")
-    check_parts(folder, split, stored.labels.numpy())
-    found = stored.neural, stored.joint, stored.labels, None, stored.votes
+    check_parts(folder, split, labels.numpy())
+    found = neural, joint, labels, None, votes
     return FinishedRun(folder, header, config, metrics, pair, split, *found)
 
 

@@ -17,7 +17,7 @@ from emea.answer.decision import Answering
 from emea.answer.decoding import BestAnswer, ManyAnswer
 from emea.config.checks import check_config
 from emea.config.composition import error_text
-from emea.config.instantiate import factory
+from emea.config.instantiate import factory, made
 from emea.config.run_config import ModelConfig, RunConfig, typed
 from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.em import DualEMSettings
@@ -63,9 +63,7 @@ class Parts(TrainingParts):
 
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     """Return the split of a pair's links, as configured."""
-    split = factory(config.split)(pair)
-    if not isinstance(split, Split):
-        raise ConfigError(f"{config.split._target_} returns no split. Choose another split.")
+    split: Split = made(Split, config.split, pair)
     return split if pair.unmatched is None else replace(split, unmatched=pair.unmatched)
 
 
@@ -74,17 +72,14 @@ def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
 
     A pair that has them already is returned unchanged.
     """
-    settings = config.get("literals")  # older configs do not have the group
-    if settings is None or "_target_" not in settings or pair.literals is not None:
+    if "_target_" not in config.literals or pair.literals is not None:
         return pair
-    literals = factory(settings)()(pair)
-    if not isinstance(literals, LiteralMatches):
-        raise ConfigError(f"{settings._target_} does not match literals. Choose another option.")
+    literals: LiteralMatches = factory(config.literals)()(pair)
     return replace(pair, literals=literals)
 
 
 def export_settings(config: DictConfig) -> ExportSettings:
-    """Return the settings of the answer; older configs without them get the defaults."""
+    """Return the settings of the answer."""
     return typed(ExportSettings, config.get("export"))
 
 
@@ -290,9 +285,8 @@ def _build_step(settings: RunConfig, rule: Rule) -> JointStep:
     """Return the step of ``em.two_way``, or the paper's step if there is none."""
     em, nodes = settings.em, settings.nodes
     if nodes.em.get("two_way") is not None:
-        two_way = factory(nodes.em.two_way)(rule=rule, num_candidates=em.num_candidates)
-        if not isinstance(two_way, JointStep):
-            raise ConfigError(f"em.two_way must be a JointStep, got {nodes.em.two_way._target_}.")
+        number = em.num_candidates
+        two_way: JointStep = made(JointStep, nodes.em.two_way, rule=rule, num_candidates=number)
         return two_way
     return PaperStep(rule, em)
 
@@ -314,10 +308,10 @@ def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
     """Return the objects of a list of ``_target_`` nodes, each of which must be of this kind."""
     found = []
     for node in trainer.get(key) or ():
-        made = factory(node, keep_name=True)()
-        if not isinstance(made, kind):
+        one = factory(node, keep_name=True)()
+        if not isinstance(one, kind):
             raise ConfigError(
                 f"trainer.{key} names {node._target_}, which is not a {kind.__name__}."
             )
-        found.append(made)
+        found.append(one)
     return found

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emea.results.charts import COLOURS, Spec, framed
+from emea.results.charts import COLOURS
+from experiments.report.drawing import Spec, framed
 from experiments.report.report import Table
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left")

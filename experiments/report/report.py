@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from emea.record.markdown import escape_markup
-from emea.results.charts import Spec
+from experiments.report.drawing import Spec
 
 NOT_RUN = "not run"
 

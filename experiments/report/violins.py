@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from emea.data.arrays import FloatArray
-from emea.results.charts import COLOURS, Spec
+from emea.results.charts import COLOURS
+from experiments.report.drawing import Spec
 from experiments.report.line_charts import HEIGHT, OPACITY
 from experiments.report.methods import EMEA_COMPATIBLE
 from experiments.report.run_table import Runs, SplitRun

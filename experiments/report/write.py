@@ -8,12 +8,12 @@ from pathlib import Path
 
 from emea.errors import writing
 from emea.record.checked_files import write_atomic
-from emea.results.charts import svg
 from emea.results.own_runs import NOTE, PAGE, TITLE, all_runs, run_counts
 from emea.results.recorded_run import RecordedRun
 from experiments.archive.study import EXPERIMENTS
 from experiments.report.claims import claim_rows
 from experiments.report.columns import verdict
+from experiments.report.drawing import svg
 from experiments.report.filling import made_report, made_reports
 from experiments.report.repetitions import repetitions_report
 from experiments.report.report import (

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from emea.config.composition import option_names
-from emea.results.charts import svg
 from emea.results.recorded_run import RecordedRun
 from experiments.archive.study import EXPERIMENTS, find_studies
+from experiments.report.drawing import svg
 from experiments.report.report import report_markdown
 from experiments.report.report_page import vega_bundle
 from experiments.report.studies import STUDIES

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from emea.results.charts import svg
+from experiments.report.drawing import svg
 from experiments.report.line_charts import Chart, lines, points, stacked
 from experiments.report.report import Cell, Entry, Table
 
