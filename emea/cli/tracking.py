@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 
 from filelock import FileLock
 
-from emea.cli.arguments import number_in
+from emea.cli.arguments import command_parser, number_in
 from emea.config.settings.setting import Range
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
@@ -28,6 +28,15 @@ from emea.record.ui import serve_ui
 logger = logging.getLogger("emea.tracking")
 
 PORTS = Range(1, 2**16 - 1)
+
+SYNC = """Import every run folder (a folder with run.json) below the given folders into an MLflow
+store: parameters, metrics and files. Finished runs in the store are left unchanged, incomplete
+copies are replaced, and a run that was deleted in the UI is imported again while its folder exists.
+MLflow's own folders (mlruns, artifacts) are not searched. It is safe to repeat."""
+
+UI = """Start the MLflow server at 127.0.0.1:PORT and print the address of a study's results: a
+table of its runs with Hit@1 before and after EM, MRR and all settings that differ. The server has
+no login, so it is never opened to other machines."""
 
 
 def sync(arguments: Sequence[str]) -> int:
@@ -85,30 +94,16 @@ def _store_errors(uri: str) -> Iterator[None]:
 
 
 def _sync_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea sync",
-        description="Imports every run folder (a folder with run.json) below the given folders "
-        "into an MLflow store: parameters, metrics and files. Finished runs in the store are left "
-        "unchanged, incomplete copies are replaced, and a run that was deleted in the UI is "
-        "imported again while its folder exists. MLflow's own folders (mlruns, artifacts) are not "
-        "searched. It is safe to repeat.",
-    )
+    parser = command_parser("sync", SYNC)
     parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
     _add_store(parser)
     return parser
 
 
 def _ui_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea ui",
-        description="Starts the MLflow server at 127.0.0.1:PORT and prints the address of a "
-        "study's results: a table of its runs with Hit@1 before and after EM, MRR and all settings "
-        "that differ. "
-        "The server has no login, so it is never opened to other machines.",
-    )
-    parser.add_argument(
-        "--port", type=number_in(PORTS, int), default=5000, help="default: %(default)d"
-    )
+    parser = command_parser("ui", UI)
+    port = number_in(PORTS, int)
+    parser.add_argument("--port", type=port, default=5000, help="default: %(default)d")
     parser.add_argument("--study", metavar="NAME", help="default: the study of the latest run")
     _add_store(parser)
     return parser

@@ -92,7 +92,9 @@ def save_view(client: "MlflowClient", experiment_id: str) -> None:
         "selectedColumns": shown,
         # without these, the page puts all metrics before the settings and cuts their names
         "columnOrder": [RUN_NAME, *shown],
-        "columnWidths": {RUN_NAME: NAME_WIDTH} | {one: _width(one) for one in shown},
+        # 8 pixels for each character of a name
+        "columnWidths": {RUN_NAME: NAME_WIDTH}
+        | {one: 8 * len(one.split("`")[1]) + 26 for one in shown},
         **BEST_FIRST,
     }
     view = {"name": "Results", "createdAt": now, "updatedAt": now, "state": json.dumps(state)}
@@ -109,11 +111,6 @@ def columns(runs: "Iterable[Run]") -> list[str]:
         *(f"metrics.`{name}`" for name in METRICS),
         *(f"params.`{name}`" for name in usual),
     ]
-
-
-def _width(column: str) -> int:
-    """Return the width in pixels that shows the whole name of a column."""
-    return 8 * len(column.split("`")[1]) + 26
 
 
 def swept_keys(runs: Sequence[Mapping[str, ParamValue]]) -> list[str]:

@@ -95,7 +95,8 @@ class Start:
             DataError: If the user asked to resume, and the settings, data or code changed.
         """
         earlier = read_header(folder) if is_run_folder(folder) else None
-        same = earlier is not None and _same(earlier, header)
+        found = None if earlier is None else earlier.tags.get(FINGERPRINT_TAG)
+        same = found == header.tags[FINGERPRINT_TAG]
         if earlier is not None and resumes and not same:
             raise DataError(_changed(folder, earlier, header))
         if earlier is None or not same or is_finished(folder):
@@ -220,11 +221,6 @@ def _tracked(tracker: Tracker, folder: Path, config: DictConfig) -> Iterator[Non
             raise UserError(OUT_OF_MEMORY) from error
         raise
     tracker.finish("FINISHED")
-
-
-def _same(earlier: RunHeader, header: RunHeader) -> bool:
-    """Return whether two runs have the same fingerprint."""
-    return earlier.tags.get(FINGERPRINT_TAG) == header.tags[FINGERPRINT_TAG]
 
 
 def make_room(folder: Path) -> None:

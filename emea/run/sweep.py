@@ -210,22 +210,8 @@ class JobOutcome:
         entry = answered_entry(metrics)
         validation = entry.get("validation_answer") or entry.get("validation") or {}
         initial, final = metrics.get("initial") or {}, metrics.get("final") or {}
-        return (
-            initial.get("hit@1"),
-            final.get("hit@1"),
-            final.get("mrr"),
-            validation.get("hit@1"),
-        )
-
-    @property
-    def protocol(self) -> str:
-        """The protocol of the run; empty if it has no metrics."""
-        return str((self.metrics or {}).get("protocol", ""))
-
-    @property
-    def end(self) -> str:
-        """Why the job has no row in the table; empty if it has one."""
-        return f"failed: {self.folder}: {self.failed}" if self.failed else ""
+        hits = initial.get("hit@1"), final.get("hit@1")
+        return *hits, final.get("mrr"), validation.get("hit@1")
 
 
 def write_outcome(folder: Path, **outcome: str) -> None:
@@ -240,26 +226,23 @@ def forget_outcome(folder: Path) -> None:
 
 def read_outcomes(sweep: Path) -> list[JobOutcome]:
     """Return every job in the folder of a sweep, in the order of their numbers."""
-    folders = (file.parents[1] for file in sweep.rglob(".hydra/overrides.yaml"))
-    return [_outcome(folder) for folder in sorted(folders, key=_number)]
-
-
-def _number(folder: Path) -> int:
-    digits = folder.name.split("-")[0]
-    return int(digits) if digits.isdigit() else 0
-
-
-def _outcome(folder: Path) -> JobOutcome:
-    typed = map(str, read_yaml(folder / ".hydra" / "overrides.yaml"))
-    # Hydra quotes option names that are numbers
-    overrides = tuple(text.replace("'", "") for text in typed)
-    noted = _read_if_valid(folder / OUTCOME_FILE) or {}
-    if noted.get("failed"):  # the metrics then belong to an earlier run
-        return JobOutcome(folder, overrides, None, noted["failed"])
-    # a run that was recorded before has its metrics in another folder
-    metrics = _read_if_valid(Path(noted.get("recorded", folder)) / METRICS_FILE)
-    reason = "it wrote neither metrics nor a reason; see the log in its folder"
-    return JobOutcome(folder, overrides, metrics, "" if metrics else reason)
+    found = {}
+    for file in sweep.rglob(".hydra/overrides.yaml"):
+        folder, typed = file.parents[1], map(str, read_yaml(file))
+        # Hydra quotes option names that are numbers
+        overrides = tuple(text.replace("'", "") for text in typed)
+        noted = _read_if_valid(folder / OUTCOME_FILE) or {}
+        # a run that was recorded before has its metrics in another folder
+        metrics = _read_if_valid(Path(noted.get("recorded", folder)) / METRICS_FILE)
+        failed = noted.get("failed", "")
+        if failed:  # the metrics belong to an earlier run
+            metrics = None
+        elif metrics is None:
+            failed = "it wrote neither metrics nor a reason; see the log in its folder"
+        digits = folder.name.split("-")[0]
+        place = int(digits) if digits.isdigit() else 0
+        found[place, folder] = JobOutcome(folder, overrides, metrics, failed)
+    return [found[key] for key in sorted(found)]
 
 
 def _read_if_valid(path: Path) -> dict[str, Any] | None:
@@ -285,15 +268,18 @@ def print_summary(outcomes: Sequence[JobOutcome], console: Console | None = None
         for row in rows:
             table.add_row(*row)
         console.print(table)
-    for one in outcomes:
-        if one.end:
-            console.print(one.end)
+    for line in _failures(outcomes):
+        console.print(line)
+
+
+def _failures(outcomes: Sequence[JobOutcome]) -> list[str]:
+    return [f"failed: {one.folder}: {one.failed}" for one in outcomes if one.failed]
 
 
 def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
     """Write the table as Markdown, and a row for each job as CSV, into the sweep's folder."""
     table = markdown_table(*_table_cells(outcomes))
-    ends = [f"- {escape_markup(one.end)}" for one in outcomes if one.end]
+    ends = [f"- {escape_markup(line)}" for line in _failures(outcomes)]
     write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", table, "", *ends]).rstrip() + "\n")
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -302,11 +288,9 @@ def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
     names = [re.sub(r"\W", "_", key) for key in keys]
     writer.writerow(["folder", *names, "protocol", *NAMES, "failed", "overrides"])
     for one in outcomes:
-        known = {key: (one.metrics or {}).get(key, "") for key in USUAL_SETTINGS}
-        known |= _values(one.overrides)
-        cells = [one.folder.name, *(known.get(key, "") for key in keys), one.protocol]
-        cells += [*one.numbers, one.failed, " ".join(one.overrides)]
-        writer.writerow(cells)
+        known = (one.metrics or {}) | _values(one.overrides)
+        cells = [one.folder.name, *(known.get(key, "") for key in (*keys, "protocol"))]
+        writer.writerow([*cells, *one.numbers, one.failed, " ".join(one.overrides)])
     write_atomic(folder / JOBS_FILE, buffer.getvalue())
 
 
@@ -320,7 +304,7 @@ def _table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[s
     rows = []
     for setting, jobs in by_setting.items():
         own = " ".join(text for text in setting if text not in common) or "all"
-        protocols = ", ".join(sorted({one.protocol for one in jobs}))
+        protocols = ", ".join(sorted({(one.metrics or {}).get("protocol", "") for one in jobs}))
         columns = zip(*(one.numbers for one in jobs), strict=True)
         folders = "\n".join(one.folder.name for one in jobs)
         rows.append([own, protocols, str(len(jobs)), *map(_spread, columns), folders])
