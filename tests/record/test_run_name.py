@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from emea.config.composition import composed
-from emea.record.run_name import run_name
+from emea.record.run_header import run_name
 from emea.record.run_record import flat_params
 from emea.record.ui import swept_keys
 

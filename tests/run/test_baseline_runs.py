@@ -16,7 +16,7 @@ from emea.config.composition import option_names
 from emea.data.split import Split
 from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
-from emea.record.run_name import run_name
+from emea.record.run_header import run_name
 from emea.record.run_record import flat_params
 from emea.run.job import run_job
 from emea.run.parts import draw_split
