@@ -88,6 +88,15 @@ def expected_calibration_error(bins: list[Bin]) -> float:
     return sum(gaps) / total
 
 
+def judged_sources(
+    answer: Beliefs, test: IntArray, unmatched: IntArray, num_missed: int = 0
+) -> "JudgedAnswer":
+    """Judge the matches of all source entities whose counterpart, or lack of one, is known."""
+    pairs = np.stack([unmatched, np.full_like(unmatched, NO_MATCH)], axis=1)
+    # entities without a counterpart cannot be missed
+    return JudgedAnswer(answer, np.concatenate([test, pairs]), num_missed - len(unmatched))
+
+
 def source_evaluation(
     answer: Beliefs,
     beliefs: Beliefs,
@@ -96,12 +105,10 @@ def source_evaluation(
     num_missed: int = 0,
 ) -> dict[str, Any]:
     """Evaluate matches over all source entities whose counterpart, or lack of one, is known."""
-    pairs = np.stack([unmatched, np.full_like(unmatched, NO_MATCH)], axis=1)
-    judged = JudgedAnswer(answer, np.concatenate([test, pairs]))
-    num_right = len(test) + num_missed
+    judged = judged_sources(answer, test, unmatched, num_missed)
     probs, right = judged.probs, judged.right
     thresholds, num_accepted, found = judged.curve()
-    precision, recall = found / np.maximum(num_accepted, 1), found / max(1, num_right)
+    precision, recall = found / np.maximum(num_accepted, 1), found / max(1, judged.num_links)
     kept = np.unique(
         np.linspace(0, len(thresholds) - 1, min(NUM_POINTS, len(thresholds)), dtype=int)
     )

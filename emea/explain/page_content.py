@@ -54,7 +54,9 @@ def page_content(
     validation = run.split.supervision.validation
     judged = [{"name": "validation links", "links": validation.tolist(), "missed": 0}]
     if with_test:
-        test, missed = run.split.test.tolist(), run.split.num_missed
+        # no match of an entity without a counterpart is right, and no link of it is missed
+        test = [*run.split.test.tolist(), *([one, NO_MATCH] for one in run.split.unmatched.tolist())]
+        missed = run.split.num_missed - len(run.split.unmatched)
         judged.append({"name": "test links", "links": test, "missed": missed})
     return {
         "source": _side(run.pair.source, explainer.source.shown),

@@ -18,7 +18,7 @@ from emea.config.run_config import RunConfig
 from emea.config.settings.execution import VECTORS, TrainerSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.evaluation.calibration import JudgedAnswer
+from emea.evaluation.calibration import JudgedAnswer, judged_sources
 from emea.fit.lightning_trainer import quieten_lightning
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import BackgroundWriter
@@ -243,6 +243,7 @@ def _answered(
     metrics = run_metrics(config, inputs.graphs, split, found, decision, export, measured)
     _log_curves(found, metrics, job.tracker)
     _log_thresholds(decision, split, job.tracker)
+    _log_sources(metrics["sources"], job.tracker)
     return RunResult(
         folder,
         header,
@@ -282,13 +283,22 @@ def _seconds(times: Times, history: list[Numbers]) -> dict[str, float]:
 def _log_thresholds(decision: Decision, split: Split, tracker: Tracker) -> None:
     """Log precision and recall by threshold, in percent as the step of the curves."""
     is_tested = len(split.test) > 0
-    links = split.test if is_tested else split.supervision.validation
-    judged = JudgedAnswer(decision.answer, links, split.num_missed if is_tested else 0)
+    judged = JudgedAnswer(decision.answer, split.supervision.validation)
+    if is_tested:
+        judged = judged_sources(decision.answer, split.test, split.unmatched, split.num_missed)
     for percent in range(0, 100, THRESHOLD_STEP):
         found = judged.at(percent / 100)
         if found.num_accepted:
             values = {"precision": found.precision, "recall": found.recall}
             tracker.log({f"threshold/{name}": value for name, value in values.items()}, percent)
+
+
+def _log_sources(sources: Numbers, tracker: Tracker) -> None:
+    """Log accuracy by probability and precision by recall, in percent as the step of the curves."""
+    curves = (("bins", "mean_prob", "accuracy"), ("curve", "recall", "precision"))
+    for section, x, y in curves:
+        for row in sources[section]:
+            tracker.log({f"by_{x}/{y}": row[y]}, round(100 * row[x]))
 
 
 def _log_curves(found: Outcome, metrics: Numbers, tracker: Tracker) -> None:

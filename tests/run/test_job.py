@@ -74,6 +74,10 @@ def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Pa
     }
     assert recalls[0] == metrics["export"]["test"]["recall"] and set(recalls) <= set(range(100))
     assert all(recalls[step] <= recalls[0] for step in recalls)
+    curves = metrics["sources"]
+    for name, rows in (("by_mean_prob/accuracy", "bins"), ("by_recall/precision", "curve")):
+        logged = [point.metrics[name] for point in read_series(tmp_path) if name in point.metrics]
+        assert logged == [row[name.partition("/")[2]] for row in curves[rows]]
     assert "sweep" not in read_header(tmp_path).tags
 
 

@@ -97,7 +97,9 @@ class ExportSettings:
         None, "lowest probability of an answer; other source entities stay unmatched", SHARE
     )
     target_precision: float | None = setting(
-        None, "chooses the threshold that reaches this precision on the validation links", SHARE
+        None,
+        "chooses the lowest threshold at which this precision is expected over all matches",
+        SHARE,
     )
     vocabulary: str = setting(
         "owl",
