@@ -26,7 +26,7 @@ from emea.answer.schema import Schema, TermMatch
 from emea.config.command_line import check_option, check_overrides, unknown_argument
 from emea.config.composition import composed, search_also
 from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings
+from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings, with_own
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.library_inputs import (
@@ -130,7 +130,8 @@ class Aligner:
         model: The encoder, an option of ``conf/model``. ``auto`` is ``lightea`` on a CPU, which
             needs no training, and ``rrea`` on a GPU.
         em: ``one_to_one`` (one-to-one inference), ``dual`` (two-way compatibility), ``paper``
-            (EMEA) or ``none``. ``auto`` is ``one_to_one``, with three iterations on a CPU.
+            (EMEA) or ``none``. ``auto`` is ``one_to_one``. If both are ``auto``, three independent
+            encoders are used.
         settings: Further settings as on the command line, such as ``"em.iterations=3"``.
         folder: Folder in which the run keeps all its records and weights. With ``None``, nothing is
             written unless you call ``save``.
@@ -164,7 +165,7 @@ class Aligner:
         chosen = [*fitting_settings(model, em, torch.cuda.is_available()), *rule]
         chosen += ["split=known", "tracking=none"]
         usual = [one for one in chosen if one not in (f"model={model}", f"em={em}")]
-        chosen += _checked_settings(settings)
+        chosen = with_own(chosen, _checked_settings(settings))
         if settings:
             check_overrides([*(f"--config-dir={folder}" for folder in own), *chosen], usual)
         self._config = composed(chosen)
@@ -242,7 +243,9 @@ class Aligner:
         config = self._config.copy()
         if (own := self._open) is not None:  # the data may choose the method
             has_gpu = torch.cuda.is_available()
-            config, pair, _ = suited(lambda usual: composed([*usual, *own]), pair, True, has_gpu)
+            config, pair, _ = suited(
+                lambda usual: composed(with_own(usual, own)), pair, True, has_gpu
+            )
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
             folder = self._folder or Path(scratch)  # checkpoints are written during training

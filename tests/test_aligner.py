@@ -397,7 +397,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
 @pytest.mark.parametrize(
     ("has_gpu", "given", "chosen"),
     [
-        (False, {}, ("lightea", "one_to_one", 3)),
+        (False, {}, ("lightea", "one_to_one", 2)),
         (True, {}, ("rrea", "one_to_one", 5)),
         (False, {"settings": ["em.iterations=1"]}, ("lightea", "one_to_one", 1)),
         (False, {"model": "rrea", "em": "dual"}, ("rrea", "dual", 10)),
@@ -413,6 +413,7 @@ def test_what_is_not_chosen_fits_the_device(
     monkeypatch.setattr("torch.cuda.is_available", lambda: has_gpu)
     config = Aligner(**given)._config
     assert (config.model.name, config.em.name, config.em.iterations) == chosen
+    assert (config.ensemble.name == "independent") == {"model", "em"}.isdisjoint(given)
 
 
 @pytest.mark.parametrize(("ask", "sentence"), WRONG)

@@ -96,6 +96,8 @@ class Decision:
         reach: How far a target precision is reached; ``None`` without one.
         votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
         cardinality: How many counterparts an entity may have.
+        unseen: The matches before the threshold without the labels that are also validation links;
+            ``None`` if no label is one.
     """
 
     beliefs: Beliefs
@@ -106,6 +108,7 @@ class Decision:
     reach: Reach | None = None
     votes: Tensor | None = None
     cardinality: Cardinality = Cardinality.ONE_TO_ONE
+    unseen: Beliefs | None = None
 
     def witnesses(self) -> Tensor | None:
         """Return how many encoders have each match as their best, ``[num_source]``."""
@@ -149,17 +152,25 @@ def decide(
     """
     answer = answering(beliefs, labels)
     threshold, reach = settings.threshold or 0.0, None
+    apart = ~torch.isin(labels[:, 0].cpu(), torch.from_numpy(validation[:, 0].copy()))
+    unseen = None if bool(apart.all()) else answering(beliefs, labels[apart.to(labels.device)])
     if settings.target_precision is not None:
-        reach = reaching(answer, labels, settings.target_precision, validation)
+        reach = reaching(answer, labels, settings.target_precision, validation, unseen)
         threshold = reach.threshold
         if not reach.is_confirmed:
             logger.warning("%s", reach.text())
     kept = accepted(answer, threshold, labels, cardinality)
     certain = with_certain(beliefs, labels, cardinality)
-    return Decision(certain, kept, labels, threshold, answer, reach, votes, cardinality)
+    return Decision(certain, kept, labels, threshold, answer, reach, votes, cardinality, unseen)
 
 
-def reaching(answer: Beliefs, labels: Tensor, target: float, validation: IntArray) -> Reach:
+def reaching(
+    answer: Beliefs,
+    labels: Tensor,
+    target: float,
+    validation: IntArray,
+    unseen: Beliefs | None = None,
+) -> Reach:
     """Choose the lowest threshold whose matches have a mean probability of the target precision.
 
     The mean counts all matches, also those of entities without a counterpart. If the validation
@@ -170,7 +181,7 @@ def reaching(answer: Beliefs, labels: Tensor, target: float, validation: IntArra
     given = torch.isin(torch.arange(answer.num_source), labels[:, 0].cpu())
     best = answer.probs.max(1).values.double().cpu()[~given]
     probs = best[best > 0].sort(descending=True).values.numpy()
-    judged = JudgedAnswer(answer, validation)
+    judged = JudgedAnswer(answer if unseen is None else unseen, validation)
     limit = confirmable(len(validation))
     needed = np.log(1 - CONFIDENCE) / np.log(target) if 0 < target < 1 else len(validation)
     allowed = (1 - target) * min(1.0, len(validation) / needed)
@@ -224,6 +235,8 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
     known = split.supervision
     given = np.concatenate([known.train, known.validation])
     validation = JudgedAnswer(decision.answer, known.validation, given=known.train).at(0)
+    if decision.unseen is not None:
+        validation = JudgedAnswer(decision.unseen, known.validation).at(min(at, 1.1))
     test = JudgedAnswer(decision.answer, split.test, split.num_missed, given).at(0)
     return {
         "formats": list(settings.formats),

@@ -19,7 +19,14 @@ from emea.cli.arguments import (
 )
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
-from emea.config.settings.execution import AUTO, EXPORT_FORMATS, LITERALS, VECTORS, fitting_settings
+from emea.config.settings.execution import (
+    AUTO,
+    EXPORT_FORMATS,
+    LITERALS,
+    VECTORS,
+    fitting_settings,
+    with_own,
+)
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -51,9 +58,10 @@ EXAMPLES = """examples:
   emea align atlas.nt karte.ttl em.iterations=10 --links seeds.tsv --out result
   emea align atlas.nt karte.ttl
 
-On a GPU it trains RREA, on a CPU it uses LightEA, both with em=one_to_one. With few links or none,
-labels and other literals are used, too, and PARIS if the structure of the graphs does not help
-(docs/literals.md). Any setting of `emea run` can follow TARGET as key=value."""
+On a GPU it trains three RREA, on a CPU it uses three LightEA, both with em=one_to_one; their
+agreement makes probabilities reliable. With few links or none, labels and other literals are used,
+too, and PARIS if the structure of the graphs does not help (docs/literals.md). Any setting of
+`emea run` can follow TARGET as key=value; one that chooses a model or a method uses one encoder."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -117,14 +125,16 @@ def _with_settings(arguments: Sequence[str], settings: Sequence[str]) -> str:
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     """Compose the configuration; settings of the user override the defaults."""
     given = {key: value for key, value in vars(options).items() if value is not None}
+    usual = list(settings)
     if "em=none" in options.settings:  # then the settings of EM and its rule have no effect
-        settings = [*(one for one in settings if not one.startswith("em.")), "rule=none"]
+        usual = [*(one for one in settings if not one.startswith("em.")), "rule=none"]
     named = [f"data.{key}={_quoted(given[key])}" for key in FILES if key in given]
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
     export += [f"export.{key}={given[key]}" for key in EITHER if key in given]
-    chosen = ["data=files", *named, *settings, "tracking=none", *export, *options.settings]
+    others = ["tracking=none", *export]
+    chosen = ["data=files", *named, *with_own([*usual, *others], options.settings)]
     further = [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
-    check_overrides([*further, *chosen], defaults=settings)
+    check_overrides([*further, *chosen], defaults=usual)
     return composed(chosen)
 
 
@@ -157,7 +167,7 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
     for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_accepted"]:
             plural = "" if judged["num_links"] == 1 else "s"
-            seen = "held out from training" if name == "validation" else _seen(metrics)
+            seen = _held_out(links) if name == "validation" else _seen(metrics)
             lines.append(
                 f"Precision {judged['precision']:.3f} (95% confidence: above "
                 f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
@@ -195,6 +205,11 @@ def _counterparts(share: "Numbers", num_validation: int) -> str:
         f"interval {share['low']:.0%} to {share['high']:.0%}, from {num_validation} validation "
         "links)."
     )
+
+
+def _held_out(links: "Numbers") -> str:
+    is_crossed = links.get("crossed", False)
+    return "each held out from one encoder" if is_crossed else "held out from training"
 
 
 def _seen(metrics: "Numbers") -> str:

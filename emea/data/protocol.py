@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.split import Split
+from emea.data.split import Split, are_crossed
 from emea.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -63,6 +63,30 @@ class Visible:
     stopping_links: IntArray | None = None
 
     @property
+    def is_crossed(self) -> bool:
+        """Whether each link is used for training and for validation."""
+        return are_crossed(self.train, self.validation)
+
+    @property
+    def held_out(self) -> IntArray:
+        """Validation links that no encoder is trained on."""
+        return self.validation[: 0 if self.is_crossed else None]
+
+    @property
+    def certain(self) -> IntArray:
+        """Training links whose beliefs are not needed for validation."""
+        return self.train[: 0 if self.is_crossed else None]
+
+    def of_members(self, num_members: int) -> list["Visible"]:
+        """Return the links of each independent encoder; it holds out its fold of crossed links."""
+        if not self.is_crossed:
+            return [self] * num_members
+        folds = [np.arange(len(self.train)) % num_members == fold for fold in range(num_members)]
+        return [
+            replace(self, train=self.train[~fold], validation=self.train[fold]) for fold in folds
+        ]
+
+    @property
     def encoder_links(self) -> IntArray:
         """Training links that the encoder is trained on."""
         if self.stopping_links is None:
@@ -85,7 +109,7 @@ class Strict:
         return Visible(
             train=known.train,
             validation=known.validation,
-            normaliser_links=known.validation,
+            normaliser_links=known.validation[: 0 if known.is_crossed else None],
             weight_links=np.concatenate([known.train, known.validation]),
             unseen_links=None,
             relation_links=None,

@@ -21,6 +21,9 @@ FEWEST_LABELS = 2
 class Supervision:
     """The links that training may use.
 
+    If both parts are the same links, they are *crossed*: each of several independent encoders holds
+    out another fold of them, so that every link is used for training and for validation.
+
     Args:
         train: ``[n, 2]`` links for training.
         validation: ``[n, 2]`` links for model selection.
@@ -33,10 +36,25 @@ class Supervision:
         object.__setattr__(self, "train", frozen(self.train, 2))
         object.__setattr__(self, "validation", frozen(self.validation, 2))
 
+    @property
+    def is_crossed(self) -> bool:
+        """Whether each link is used for training and for validation."""
+        return are_crossed(self.train, self.validation)
+
+    def crossed(self) -> "Supervision":
+        """Return the same links, each for training and for validation."""
+        links = np.concatenate([self.train, self.validation])
+        return Supervision(links, links)
+
+
+def are_crossed(train: IntArray, validation: IntArray) -> bool:
+    """Return whether the links for training and for validation are the same."""
+    return len(train) > 0 and np.array_equal(train, validation)
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The links of a pair in three disjoint parts.
+    """The links of a pair in disjoint parts; only crossed links are in two of them.
 
     Args:
         supervision: The links that training may use.
@@ -44,12 +62,14 @@ class Split:
         num_missed: The number of further test links whose source or target is not in its graph.
             No method can find them, and the metrics count them as missed.
         unmatched: ``[n]`` source entities without a counterpart, for the evaluation only.
+        has_few: Whether independent encoders should cross the links for training and validation.
     """
 
     supervision: Supervision
     test: IntArray
     num_missed: int = 0
     unmatched: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    has_few: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "test", frozen(self.test, 2))
@@ -129,7 +149,9 @@ def official_split(
     return _with_validation(pair.name, train, test, num_validation, validation_from, absent)
 
 
-def known_split(pair: GraphPair, seed: int, num_validation: int, validation_share: float) -> Split:
+def known_split(
+    pair: GraphPair, seed: int, num_validation: int, validation_share: float, few_links: int
+) -> Split:
     """Use all known links as labels, in order to align two graphs.
 
     Labels are the official training links, or all links if there is no official split. Test links
@@ -141,6 +163,7 @@ def known_split(pair: GraphPair, seed: int, num_validation: int, validation_shar
         seed: The seed with which validation links are drawn.
         num_validation: The maximum number of validation links.
         validation_share: The maximum share of the labels for validation.
+        few_links: With fewer labels, independent encoders use all of them for both.
 
     Raises:
         DataError: There are too few labels.
@@ -148,9 +171,12 @@ def known_split(pair: GraphPair, seed: int, num_validation: int, validation_shar
     official = pair.official or OfficialSplit(pair.links, pair.links[:0], pair.links[:0])
     labels = official.train[np.random.default_rng(seed).permutation(len(official.train))]
     validation = official.validation
+    has_few = False
     if not len(validation):
-        cut = len(labels) - min(num_validation, int(validation_share * len(labels)))
+        num_labels = len(labels)
+        cut = num_labels - min(num_validation, int(validation_share * num_labels))
         labels, validation = labels[:cut], labels[cut:]
+        has_few = len(validation) > 0 and num_labels < few_links
     if not len(labels) and not has_literals(pair):
         raise DataError(_without_seeds(pair))
     if len(labels) < FEWEST_LABELS and not has_literals(pair):
@@ -158,7 +184,8 @@ def known_split(pair: GraphPair, seed: int, num_validation: int, validation_shar
             f"{pair.name} has {len(labels)} link to learn from, which is too few. Give at least "
             f"{FEWEST_LABELS} links, better 10 or more, between entities with many triples."
         )
-    return Split(Supervision(labels, validation), official.test, official.num_absent)
+    known = Supervision(labels, validation)
+    return Split(known, official.test, official.num_absent, has_few=has_few)
 
 
 def no_links_split(pair: GraphPair) -> Split:

@@ -92,7 +92,7 @@ class EMCallback(BetweenFits):
         if similarity.scope is not None and self.step.searches_all:
             recall = search_recall(similarity, neural.offered.targets, RECALL_SAMPLE)
             warn_of_low_recall(recall)
-        ranks = link_ranks(similarity, self.visible.validation)
+        ranks = link_ranks(similarity, self.visible.held_out)
         validation = ranking_metrics(ranks.in_all)
         searched = _clock(source)
         joint = self._joint(similarity, neural, data) if self.step.reasons else None
@@ -136,7 +136,7 @@ class EMCallback(BetweenFits):
         self, similarity: Similarity, joint: JointReport | None, neural: Ranks
     ) -> dict[str, float] | None:
         """Return the joint ranking's validation metrics if the run answers with that ranking."""
-        links = self.visible.validation
+        links = self.visible.held_out
         if joint is None or not joint.is_answer or not len(links):
             return None
         if joint.ranking is None:
@@ -147,7 +147,8 @@ class EMCallback(BetweenFits):
 
     def _normalised(self, similarity: Similarity, source: Tensor) -> NeuralBeliefs:
         """Return q of the neural model, and its search if the joint step uses it."""
-        self.normaliser.fit(similarity, links_on(self.visible.normaliser_links, source.device))
+        if not self.visible.is_crossed:  # each encoder was trained on some of these links
+            self.normaliser.fit(similarity, links_on(self.visible.normaliser_links, source.device))
         offered, searched = self.step.search(
             similarity, self.normaliser, self.settings.num_candidates
         )
@@ -168,14 +169,15 @@ class EMCallback(BetweenFits):
         self.on_phase(REASONING)
         joint = self.step(similarity, self.visible, neural)
         if not joint.members:
-            data.relabel(*self._labels(joint))
+            data.relabel(*self._labels(joint, self.visible))
             return joint
-        data.relabel_members([self._labels(member) for member in joint.members])
+        views = self.visible.of_members(len(joint.members))
+        data.relabel_members(list(map(self._labels, joint.members, views)))
         return replace(joint, members=())  # an observer may keep the report
 
-    def _labels(self, joint: JointReport) -> tuple[IntArray, Tensor | None]:
+    def _labels(self, joint: JointReport, visible: Visible) -> tuple[IntArray, Tensor | None]:
         """Return the links of the next fit and their weights."""
-        train, weights = self.visible.encoder_links, joint.label_weights
+        train, weights = visible.encoder_links, joint.label_weights
         if weights is not None:
             weights = torch.cat([weights.new_ones(len(train)), weights])
         return np.concatenate([train, joint.labels]), weights

@@ -245,13 +245,13 @@ class LocalStep(StepWrapper):
         rows, ranking = source.unsqueeze(1), report.ranking
         return replace(
             report,
-            beliefs=_merged_beliefs(rows, report.beliefs, kept),
+            beliefs=merged_beliefs(rows, report.beliefs, kept),
             labels=labels,
             ranking=None if ranking is None else _merged_ranking(rows, ranking, kept),
         )
 
 
-def _merged_beliefs(rows: Tensor, new: Beliefs, kept: Beliefs) -> Beliefs:
+def merged_beliefs(rows: Tensor, new: Beliefs, kept: Beliefs) -> Beliefs:
     """Return the new beliefs of the marked rows, and the former ones of the others."""
     width = max(new.num_candidates, kept.num_candidates)
     former = widened(kept.targets, width), widened(kept.probs.to(new.probs), width)

@@ -1,5 +1,6 @@
 """Joint steps of ensembles: weights of the members, and the mean of their beliefs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -69,7 +70,10 @@ class IndependentMembers(WeightedMembers):
             self.decoder(rows[:num_source], rows[num_source:])
             for rows in self._module.member_rows()
         )
-        members = tuple(self.step(one, visible, neural) for one in similarities)
+        views = visible.of_members(self._module.num_members)
+        members = tuple(
+            self.step(one, view, neural) for one, view in zip(similarities, views, strict=True)
+        )
         mean = mean_report(members, similarity, visible)
         if self.first_shared_fit is not None and neural.iteration + 1 >= self.first_shared_fit:
             members = (mean,) * len(members)
@@ -90,16 +94,19 @@ def mean_report(
         visible: All links that may be used.
     """
     device = similarity.source.device
-    train, validation = links_on(visible.train, device), links_on(visible.validation, device)
-    ranking = mean_ranking([_ranking(report) for report in reports], similarity)
+    certain, validation = links_on(visible.certain, device), links_on(visible.validation, device)
+    rankings = [_ranking(report) for report in reports]
+    if visible.is_crossed:
+        rankings = _out_of_fold(rankings, visible)
+    ranking = mean_ranking(rankings, similarity)
     pairs = Matching.mutual(ranking).pairs().cpu().numpy()
-    free = ~np.isin(pairs[:, 0], visible.train[:, 0])
+    free = ~(np.isin(pairs[:, 0], visible.train[:, 0]) | np.isin(pairs[:, 1], visible.train[:, 1]))
     beliefs, shares = _as_beliefs(ranking), _mean_shares(reports)
     share = 1.0 if shares is None else shares[0].value
     if shares is not None:
         free &= (beliefs.probs.sum(1) >= LIKELY).cpu().numpy()[pairs[:, 0]]
     return JointReport(
-        beliefs=calibrated(beliefs, validation, share=share).clamped(train),
+        beliefs=calibrated(beliefs, validation, share=share).clamped(certain),
         labels=pairs[free],
         weights=_mean_of([report.weights for report in reports]),
         compatibility=torch.stack([report.compatibility for report in reports]).mean(0),
@@ -135,6 +142,21 @@ def mean_ranking(rankings: Sequence[PairRanking], similarity: Similarity) -> Pai
     place = torch.searchsorted(distinct, table.keys()[table.filled])
     scores[table.filled] = (total / len(rankings)).log()[place]
     return PairRanking(table, scores)
+
+
+def _out_of_fold(rankings: Sequence[PairRanking], visible: Visible) -> list[PairRanking]:
+    """Return rankings in which a crossed link's entity has the pairs of one encoder only.
+
+    This is the encoder that was not trained on the link. Its beliefs count as often as those of all
+    encoders, so that they are the mean.
+    """
+    found = []
+    for ranking, view in zip(rankings, visible.of_members(len(rankings)), strict=True):
+        scores = ranking.scores.clone()
+        scores[view.train[:, 0]] = -torch.inf
+        scores[view.validation[:, 0]] += math.log(len(rankings))
+        found.append(PairRanking(ranking.table, scores))
+    return found
 
 
 def _ranking(report: JointReport) -> PairRanking:

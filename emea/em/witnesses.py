@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.data.protocol import Visible
 from emea.em.counterparts import Share
-from emea.em.joint import JointStep, StepWrapper, links_on
+from emea.em.joint import JointStep, StepWrapper, links_on, merged_beliefs
 from emea.em.m_step import fit_weights
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs
@@ -68,6 +68,7 @@ class Witnesses(StepWrapper):
         self.last_own = last_own
         self.heard: dict[str, PairBeliefs] = {}
         self.votes: Tensor | None = None
+        self.own: Beliefs | None = None
         self.shares: tuple[Share, ...] | None = None
 
     def __call__(
@@ -77,25 +78,42 @@ class Witnesses(StepWrapper):
         report = self.step(similarity, visible, neural)
         if report.ranking is None or not report.is_answer:
             return report
-        self._hear(report, report.ranking, neural.iteration)
+        is_heard = self._hear(report, report.ranking, neural.iteration)
         device, beliefs = similarity.source.device, report.beliefs
+        if visible.is_crossed:
+            self.own = beliefs if is_heard else self.own
+            beliefs = self._out_of_fold(beliefs, visible)
         rows = torch.arange(beliefs.num_source, device=device).unsqueeze(1)
         keys = rows * similarity.num_target + beliefs.targets
         heard = [PairBeliefs(*(part.to(device) for part in one)) for one in self.heard.values()]
-        train, validation = links_on(visible.train, device), links_on(visible.validation, device)
+        validation = links_on(visible.validation, device)
         scores = _mean_scores([one.on(keys) for one in heard], beliefs, validation)
         share = 1.0 if self.shares is None else self.shares[0].value
         found = calibrated(beliefs, validation, share=share, scores=scores)
-        return replace(report, beliefs=found.clamped(train), votes=self.votes, shares=self.shares)
+        found = found.clamped(links_on(visible.certain, device))
+        return replace(report, beliefs=found, votes=self.votes, shares=self.shares)
 
-    def _hear(self, report: JointReport, ranking: PairRanking, iteration: int) -> None:
-        """Keep the beliefs of the first and of the last fit on own labels."""
+    def _hear(self, report: JointReport, ranking: PairRanking, iteration: int) -> bool:
+        """Keep the beliefs of the first and of the last fit on own labels; return whether it is."""
         if self.last_own is not None and iteration > max(self.last_own, 0):
-            return
+            return False
         self.heard["last" if iteration else "first"] = PairBeliefs.of(ranking)
         self.votes = report.votes
         if not iteration:
             self.shares = report.shares
+        return True
+
+    def _out_of_fold(self, beliefs: Beliefs, visible: Visible) -> Beliefs:
+        """Return the beliefs, with those of the crossed links before the labels were shared.
+
+        Shared labels also follow from encoders that were trained on a link.
+        """
+        assert self.own is not None, "the first fit is always heard"
+        device = beliefs.probs.device
+        others = torch.ones(beliefs.num_source, 1, dtype=torch.bool, device=device)
+        others[links_on(visible.train[:, 0], device)] = False
+        own = Beliefs(self.own.targets.to(device), self.own.probs.to(device))
+        return merged_beliefs(others, beliefs, own)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of the wrapped step, and the beliefs that were kept."""
@@ -104,6 +122,9 @@ class Witnesses(StepWrapper):
             state |= {f"{STATE}{name}.{key}": part.cpu() for key, part in one._asdict().items()}
         if self.shares is not None:
             state[f"{STATE}shares"] = torch.tensor(self.shares, dtype=torch.float64)
+        if self.own is not None:
+            own = {"targets": self.own.targets.cpu(), "probs": self.own.probs.cpu()}
+            state |= {f"{STATE}own.{key}": part for key, part in own.items()}
         return state if self.votes is None else {**state, f"{STATE}votes": self.votes.cpu()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -114,7 +135,8 @@ class Witnesses(StepWrapper):
             for name in ("first", "last")
             if f"{STATE}{name}.keys" in state
         }
-        self.votes = state.get(f"{STATE}votes")
+        self.votes, targets = state.get(f"{STATE}votes"), state.get(f"{STATE}own.targets")
+        self.own = None if targets is None else Beliefs(targets, state[f"{STATE}own.probs"])
         shares = state.get(f"{STATE}shares")
         self.shares = None if shares is None else tuple(Share(*row) for row in shares.tolist())
 

@@ -77,7 +77,7 @@ class Explainer:
         self.target = GraphSide(run.pair.target, shown.target, self.grounds.target, "target")
         self.weights: dict[str, float] = answered_entry(run.metrics).get("weights") or {}
         known = run.split.supervision
-        parts = {"train": known.train, "validation": known.validation, "test": run.split.test}
+        parts = {"validation": known.validation, "train": known.train, "test": run.split.test}
         self.links = {
             (source, target): part
             for part, links in parts.items()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from emea.answer.decision import Decision, with_given
 from emea.answer.exporting import DIGITS, top_candidates
-from emea.data.arrays import IntArray
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import LONGEST
@@ -51,12 +51,15 @@ def page_content(
     """
     run = explainer.run
     decision = run_decision(run, with_given(export_settings(run.config), threshold=0))
-    validation = run.split.supervision.validation
+    known = run.split.supervision
+    # the page shows given links, not what encoders say that were not trained on them
+    validation = known.validation[: 0 if known.is_crossed else None]
     judged = [{"name": "validation links", "links": validation.tolist(), "missed": 0}]
     if with_test:
         # no match of an entity without a counterpart is right, and no link of it is missed
-        test = [*run.split.test.tolist(), *([one, NO_MATCH] for one in run.split.unmatched.tolist())]
-        missed = run.split.num_missed - len(run.split.unmatched)
+        unmatched = run.split.unmatched.tolist()
+        test = [*run.split.test.tolist(), *([one, NO_MATCH] for one in unmatched)]
+        missed = run.split.num_missed - len(unmatched)
         judged.append({"name": "test links", "links": test, "missed": missed})
     return {
         "source": _side(run.pair.source, explainer.source.shown),

@@ -42,6 +42,8 @@ def log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
         f"{len(known.train):,} train, {len(known.validation):,} validation, "
         f"{len(split.test):,} test"
     )
+    if known.is_crossed:
+        summary += "; each encoder holds out another part of the training links for validation"
     if split.num_missed:
         summary += (
             f", and {split.num_missed:,} test links whose source or target is not in its graph, "

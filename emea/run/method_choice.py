@@ -13,7 +13,7 @@ from typing import NamedTuple
 from omegaconf import DictConfig
 
 from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import AUTO, LITERALS, fitting_settings
+from emea.config.settings.execution import AUTO, LITERALS, fitting_settings, of_one_encoder
 from emea.config.settings.groups import OPTIONAL
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.split import has_literals
@@ -30,8 +30,10 @@ FEW_LINKS, FEW_SHARE = 10, 0.1
 LEAST_HELD_OUT = 100
 """With fewer links and literals, no validation links are held out: too few would mislead."""
 
-NO_VALIDATION = "split.num_validation=0"
+MANY_ENTITIES = 100_000
+"""Graphs with more entities together are aligned by one encoder: time and memory count more."""
 
+NO_VALIDATION = "split.num_validation=0"
 
 NAMES_ALIKE = "literals.least_similarity=0.75"
 LIKELY = "export.threshold=0.5"
@@ -82,15 +84,23 @@ def is_open(settings: Sequence[str]) -> bool:
     return keys.isdisjoint(("method", "ensemble", "schedule", *OPTIONAL))
 
 
+def usual_settings(pair: GraphPair, has_gpu: bool, with_literals: bool) -> list[str]:
+    """Return the settings of EM and its encoders; one encoder if several would take too long."""
+    settings = fitting_settings(AUTO, AUTO, has_gpu)
+    is_large = pair.source.num_entities + pair.target.num_entities > MANY_ENTITIES
+    is_slow = is_large or (with_literals and not has_gpu)
+    return of_one_encoder(settings) if is_slow else settings
+
+
 def choose_method(
-    literals: LiteralMatches, num_links: int, has_gpu: bool, needs_validation: bool = False
+    literals: LiteralMatches, num_links: int, usual: Sequence[str], needs_validation: bool = False
 ) -> Choice:
     """Choose between PARIS, and EM with an encoder.
 
     Args:
         literals: The matched literals of both graphs.
         num_links: The number of known links.
-        has_gpu: Whether there is a GPU.
+        usual: The settings of EM with an encoder, of which the model comes first.
         needs_validation: Whether links must be held out to choose a threshold.
     """
     found = f"{literals.num_confirming:.1f} neighbours of a right pair agree on average"
@@ -99,7 +109,7 @@ def choose_method(
     if literals.num_confirming < LEAST_CONFIRMING:
         reason = f"PARIS was used, because {found}: names and values decide."
         return Choice(["method=paris", LITERALS], reason)
-    settings = [*fitting_settings(AUTO, AUTO, has_gpu), LITERALS]
+    settings = [*usual, LITERALS]
     if num_links < LEAST_HELD_OUT and not needs_validation:
         settings.append(NO_VALIDATION)
     model = settings[0].partition("=")[2]
@@ -128,15 +138,16 @@ def suited(
         return compose(["method=paris", *([LITERALS] if has_literals(pair) else [])]), pair, reason
     if pair.matched_kinds is not None:
         compose = partial(_for_ontologies, compose, needs_validation)
-    usual = fitting_settings(AUTO, AUTO, has_gpu)
+    usual = usual_settings(pair, has_gpu, with_literals=not num_given(pair))
     if not has_literals(pair) or not are_few(pair):
         return compose(usual if num_given(pair) else [*usual, LITERALS]), pair, None
+    usual = usual_settings(pair, has_gpu, with_literals=True)
     with_them = compose([*usual, LITERALS])
     if not is_open or with_them.literals.name == "none":
         return with_them, pair, None
     pair = with_literals(with_them, pair)
     assert pair.literals is not None
-    choice = choose_method(pair.literals, num_given(pair), has_gpu, needs_validation)
+    choice = choose_method(pair.literals, num_given(pair), usual, needs_validation)
     logger.info(choice.reason)
     return compose(choice.settings), pair, choice.reason
 

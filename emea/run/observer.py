@@ -106,7 +106,8 @@ class EvaluationObserver:
         num_iterations: int,
     ) -> None:
         self.test = test = split.test
-        self.validation = split.supervision.validation
+        known = split.supervision
+        self.validation = known.validation[: 0 if known.is_crossed else None]
         self.num_missed = split.num_missed
         self.protocol = protocol
         self.log = log

@@ -64,6 +64,8 @@ class Parts(TrainingParts):
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     """Return the split of a pair's links, as configured."""
     split: Split = made(Split, config.split, pair)
+    if split.has_few and RunConfig.of(config).num_shared_fits is not None:
+        split = replace(split, supervision=split.supervision.crossed())
     return split if pair.unmatched is None else replace(split, unmatched=pair.unmatched)
 
 
@@ -165,15 +167,15 @@ def build_parts(
     if (kinds := pair.matched_kinds) is not None:
         step = PairsOfKinds(step, kinds)
     step = _wrapped(settings, step, visible, decoder)
-    labels, label_weights = initial_labels(visible, pair)
+    labels = [initial_labels(view, pair) for view in visible.of_members(len(make_models))]
     data = LabelDataModule(
-        labels,
+        visible.encoder_links,
         pair.source.num_entities,
         settings.trainer.block_size,
         None if stops is None else stops.every,
         pair.target.num_entities,
     )
-    data.relabel(labels, label_weights)
+    data.relabel_members(labels if visible.is_crossed else labels[:1])
     return Parts(
         module=module,
         data=data,

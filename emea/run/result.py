@@ -136,11 +136,13 @@ def _settings(config: DictConfig, data: str, split: Split) -> Numbers:
     A config group that only some methods use is ``none`` if this one does not use it.
     """
     used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
-    num_links = {
+    num_links: Numbers = {
         "train": len(split.supervision.train),
         "validation": len(split.supervision.validation),
         "test": len(split.test),
     }
+    if split.supervision.is_crossed:  # training links are validation links, too
+        num_links["crossed"] = True
     if split.num_missed:  # test links that no method can find
         num_links["missed"] = split.num_missed
     num_ranked = len(ranked_links(split.test))

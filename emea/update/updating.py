@@ -152,7 +152,8 @@ def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False)
     mark = {"updated_from": run.header.run_id, **({"is_local": True} if is_local else {})}
     config.data = {"name": run.pair.name, **mark, **kept}
     # all links keep their parts, so a run without validation links gets none
-    config.split = composed(["data=files", "split=known", "split.num_validation=0"]).split
+    none = [] if run.split.supervision.is_crossed else ["split.num_validation=0"]
+    config.split = composed(["data=files", "split=known", *none]).split
     config.initial_from = None
     config.skip_recorded = False  # a recorded run with these settings did not start from this one
     if config.em.get("iterations"):
@@ -202,7 +203,8 @@ def _joined_split(run: FinishedRun, versions: Versions, links: IntArray) -> Offi
             test link of a run with ``protocol=released``.
     """
     known = run.split.supervision
-    train, validation = (_moved(part, versions) for part in (known.train, known.validation))
+    held_out = known.validation[: 0 if known.is_crossed else None]
+    train, validation = (_moved(part, versions) for part in (known.train, held_out))
     added = _new_links(links, np.concatenate([train, validation]), versions)
     train = np.concatenate([train, added])
     if len(known.train) and not len(train):

@@ -293,6 +293,13 @@ class KnownSplitSettings(SplitSettings):
         SHARE_BELOW_ONE,
         source="ours: if there are few labels, training needs them more",
     )
+    few_links: int = setting(
+        200,
+        "with fewer labels, each encoder of ensemble=independent holds out another part of them, "
+        "so that all are used for training and for validation; 0: never",
+        NUM_VALIDATION,
+        source="ours",
+    )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Settings that belong to no group, of the trainer and of the tracker."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -148,6 +148,16 @@ CPU_SETTINGS = ("model=lightea", "em=one_to_one", "em.iterations=3")
 GPU_SETTINGS = ("model=rrea", "em=one_to_one")
 """Like the settings for a CPU, the model comes first."""
 
+INDEPENDENT = "ensemble=independent"
+"""Three encoders, whose agreement makes probabilities reliable; used if model and EM are not chosen
+(docs/exports.md)."""
+
+ON_CPU = (INDEPENDENT, "em.iterations=2", "ensemble.shared_fits=1")
+"""Fewer iterations, so that three LightEA take about twice as long as one (docs/scale.md)."""
+
+OF_ONE_ENCODER = {"method", "model", "em", "training", "ensemble", "initial_from"}
+"""Settings that choose a method, which need not be able to use several encoders."""
+
 LITERALS = "literals=similar"
 """Used if there are few links or none (docs/literals.md)."""
 
@@ -158,11 +168,25 @@ AUTO = "auto"
 def fitting_settings(model: str, em: str, has_gpu: bool) -> list[str]:
     """Return overrides for a model and an EM; ``auto`` chooses them by the device.
 
-    Further settings of the device's EM are only used if the EM is ``auto``.
+    Further settings of the device's EM are only used if the EM is ``auto``, and several encoders
+    only if both are.
     """
     own_model, *own_em = GPU_SETTINGS if has_gpu else CPU_SETTINGS
     chosen = own_model if model == AUTO else f"model={model}"
-    return [chosen, *(own_em if em == AUTO else [f"em={em}"])]
+    several = ([INDEPENDENT] if has_gpu else ON_CPU) if model == em == AUTO else []
+    return [chosen, *(own_em if em == AUTO else [f"em={em}"]), *several]
+
+
+def with_own(usual: Sequence[str], own: Sequence[str]) -> list[str]:
+    """Return the usual settings before those of the user; one encoder if these choose a method."""
+    keys = {setting.lstrip("+~").partition("=")[0] for setting in own}
+    several = keys.isdisjoint(OF_ONE_ENCODER) and "em.iterations=0" not in own
+    return [*(usual if several else of_one_encoder(usual)), *own]
+
+
+def of_one_encoder(settings: Iterable[str]) -> list[str]:
+    """Return the settings without those of several encoders."""
+    return [setting for setting in settings if setting not in ON_CPU]
 
 
 OWN = ("name", *(one.name for one in fields(TrainerSettings)))
