@@ -30,7 +30,6 @@ from emea.evaluation.ranks import (
 from emea.matching.beliefs import Beliefs
 from emea.matching.matching_marginals import MAX_LOGIT, log_marginals, matching_messages
 from emea.matching.pair_table import LabelledSlots, PairTable, ScoredPairs, tabulate
-from emea.record.belief_file import StoredBeliefs, read_beliefs
 from emea.record.checked_files import BackgroundWriter, digest
 from emea.record.pair_file import read_pair
 from emea.record.run_folder import (
@@ -43,7 +42,7 @@ from emea.record.run_folder import (
 from emea.record.run_header import with_own_store
 from emea.record.run_record import FINGERPRINT_TAG, RunHeader, is_finished, read_header
 from emea.record.sync import find_run_folders
-from emea.run.finished_run import answers_jointly
+from emea.run.finished_run import Stored, answers_jointly, read_beliefs
 from emea.run.observer import announced_sample, compatibility_section, hard_mapping
 from emea.run.outcome import Numbers, Outcome, RunInputs
 
@@ -179,8 +178,8 @@ class JoinedRun:
         """Read the beliefs of all parts and infer those of the whole."""
         of_neural: list[JudgedPairs] = []
         of_joint: list[JudgedPairs] = []
-        for run, stored in self._stored():
-            for beliefs, found in ((stored.neural, of_neural), (stored.joint, of_joint)):
+        for run, (neural, joint, *_) in self._stored():
+            for beliefs, found in ((neural, of_neural), (joint, of_joint)):
                 if beliefs is not None:
                     found.append(JudgedPairs.of(self.joining.division, run.number, beliefs))
         has_joint = bool(of_joint) and (self.is_joint or not of_neural)
@@ -188,7 +187,7 @@ class JoinedRun:
         self.neural = self._joined(of_neural, not has_joint) if of_neural else None
         self.joint = self._joined(of_joint, has_joint) if of_joint else None
 
-    def _stored(self) -> Iterator[tuple[PartRun, StoredBeliefs]]:
+    def _stored(self) -> Iterator[tuple[PartRun, Stored]]:
         for run in self.joining.runs:
             part = read_pair(part_folder(self.joining.division, run.number) / PAIR_FILE)
             yield run, read_beliefs(run.folder / BELIEFS_FILE, part)
