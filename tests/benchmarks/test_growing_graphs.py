@@ -7,19 +7,12 @@ import pytest
 
 from benchmarks.benchmark_runs import finished_runs
 from benchmarks.growing_graphs import Versions, main
-from emea.data.graph import KnowledgeGraph
 from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import random_split
 from experiments.archive.packing import packed_runs
 
+from ..data.named_facts import named_edges
 from ..usual import usual
-
-
-def named_triples(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
-    return {
-        (graph.entity_name(head), graph.relation_name(relation), graph.entity_name(tail))
-        for head, relation, tail in graph.triples.tolist()
-    }
 
 
 @pytest.mark.parametrize("order", ["random", "file"])
@@ -29,11 +22,11 @@ def test_the_earlier_version_lacks_triples_and_their_entities(order: str) -> Non
     found = Versions.of(pair, split, 0.25, order, seed=2)
     for side in ("source", "target"):
         old, new = (getattr(one, side) for one in (found.earlier, found.later))
-        assert named_triples(old) < named_triples(new)
+        assert named_edges(old) < named_edges(new)
         assert old.num_triples == new.num_triples - round(0.25 * new.num_triples)
         assert set(np.unique(old.triples[:, [0, 2]])) == set(range(old.num_entities))
         assert set(old.all_entity_names) < set(new.all_entity_names)
-    kept = named_triples(found.earlier.source)
+    kept = named_edges(found.earlier.source)
     first = pair.source.triples[: len(kept)].tolist()
     is_first = kept == {tuple(map(str, triple)) for triple in first}
     assert is_first == (order == "file")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from safetensors.torch import load_file
 
 from emea.config.checks import check_config
@@ -16,8 +16,6 @@ from emea.config.composition import option_names
 from emea.data.split import Split
 from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
-from emea.record.run_header import run_name
-from emea.record.run_record import flat_params
 from emea.run.job import run_job
 from emea.run.parts import draw_split
 
@@ -131,14 +129,6 @@ def test_a_reasoner_runs_without_a_rule(
         assert run_job(config, tmp_path).metrics["rule"] == "none"
     lines = [text for text in caplog.messages if text.startswith("Iteration ")]
     assert lines and all(text.endswith("[protocol strict]") for text in lines)
-
-
-def test_runs_are_called_what_they_are(tiny_config: Configs) -> None:
-    names = [
-        run_name(flat_params(OmegaConf.to_container(tiny_config(method), resolve=True)))
-        for method in ("method=paris", "method=prase")
-    ]
-    assert names == ["synthetic 20% paris s0", "synthetic 20% prase rrea s0"]
 
 
 QUICK = ("data.num_entities=150", "split.num_validation=10", "trainer=cpu", "ratio=0.2")

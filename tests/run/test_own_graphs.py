@@ -169,12 +169,3 @@ def test_the_split_can_be_chosen() -> None:
     assert composed(["data=files"]).split.name == "known"
     assert composed(["data=files", "split=random"]).split.name == "random"
     assert composed([]).split.name == "random"
-
-
-@pytest.mark.slow
-def test_without_test_links_no_precision_is_reported(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    config = config_of("protocol=released", "rule=avoid_conflict", TEST_LINKS)
-    run(config, tmp_path)
-    assert "precision n/a, recall n/a, f1 n/a" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from emea.data.formats.graph_file import read_graph_file
 from emea.data.graph import KnowledgeGraph
 from emea.errors import DataError
 
-Facts = set[tuple[str, str, str]]
+from ..named_facts import Facts, named_edges, named_literals
 
 TABLE = """id,title,authors,publisher
 1,"Ask, and answer",Ann|Bob,p1
@@ -22,14 +22,7 @@ TABLE = """id,title,authors,publisher
 
 
 def facts(graph: KnowledgeGraph) -> tuple[Facts, Facts]:
-    """Return the edges and the literals of a graph, by name."""
-    names = list(graph.all_entity_names)
-    edges = {(names[h], graph.relation_name(r), names[t]) for h, r, t in graph.triples.tolist()}
-    found = graph.attributes
-    if found is None:
-        return edges, set()
-    rows = found.triples.tolist()
-    return edges, {(names[e], found.attribute_names[a], found.values[v]) for e, a, v in rows}
+    return named_edges(graph), named_literals(graph)
 
 
 def read(path: Path, text: str | bytes, attributes: tuple[str, ...] = (), **form):

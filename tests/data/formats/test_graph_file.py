@@ -16,8 +16,9 @@ from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple
 
 from emea.data.formats.graph_file import parquet_rows, read_graph_file
 from emea.data.formats.input_file import BadLines
-from emea.data.graph import KnowledgeGraph
 from emea.errors import DataError
+
+from ..named_facts import named_edges
 
 Triples = Sequence[tuple[str, str, str]]
 BASE = "http://a.org/"
@@ -55,11 +56,6 @@ def table_text(triples: Triples, suffix: str) -> bytes:
     return text.getvalue().encode()
 
 
-def by_name(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
-    entities, relations = graph.entity_names or [], graph.relation_names or []
-    return {(entities[h], relations[r], entities[t]) for h, r, t in graph.triples.tolist()}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("graphs")
@@ -73,7 +69,7 @@ def test_rdf_round_trip(folder: Path, suffix: str, packed: bool, triples: Triple
     path = folder / (f"a.{suffix}.gz" if packed else f"a.{suffix}")
     path.write_bytes(gzip.compress(text) if packed else text)
     graph, reading = read_graph_file(path)
-    assert by_name(graph) == set(triples)
+    assert named_edges(graph) == set(triples)
     assert reading.num_duplicates == len(triples) - len(set(triples))
 
 
@@ -85,7 +81,7 @@ def test_table_round_trip(folder: Path, suffix: str, triples: Triples) -> None:
     path = folder / f"a.{suffix}"
     path.write_bytes(header + table_text(triples, suffix))
     edges = {triple for triple in triples if triple[1] != "owl:sameAs"}
-    assert by_name(read_graph_file(path)[0]) == edges
+    assert named_edges(read_graph_file(path)[0]) == edges
 
 
 def test_all_formats_give_the_same_graph(folder: Path) -> None:

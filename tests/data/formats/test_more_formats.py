@@ -18,6 +18,8 @@ from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
 from emea.errors import DataError
 
+from ..named_facts import Facts, named_edges, named_literals
+
 A, SAME = "http://a.org/", "http://www.w3.org/2002/07/owl#sameAs"
 TRIPLES = f"""<{A}a> <{A}knows> <{A}b> .
 <{A}b> <{A}knows> <{A}c> .
@@ -45,10 +47,8 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def facts(graph: KnowledgeGraph) -> tuple[set[tuple[str, ...]], list[str]]:
-    names = graph.all_entity_names
-    edges = {(names[h], graph.relation_name(r), names[t]) for h, r, t in graph.triples.tolist()}
-    return edges, [] if graph.attributes is None else list(graph.attributes.values)
+def facts(graph: KnowledgeGraph) -> tuple[Facts, Facts]:
+    return named_edges(graph), named_literals(graph)
 
 
 def read(path: Path, text: str | bytes, **form) -> KnowledgeGraph:
@@ -94,7 +94,7 @@ def test_bombs_are_refused(tmp_path: Path, suffix: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("suffix", ["nq", "trig"])
 def test_one_named_graph(tmp_path: Path, suffix: str) -> None:
     graph = read(tmp_path / f"a.{suffix}", TEXTS[suffix], graph=f"{A}g")
-    assert facts(graph) == ({(f"{A}a", f"{A}knows", f"{A}b")}, [])
+    assert facts(graph) == ({(f"{A}a", f"{A}knows", f"{A}b")}, set())
     with pytest.raises(DataError, match=r"has no named graph http://a\.org/h\. It has .*/g"):
         read(tmp_path / f"a.{suffix}", TEXTS[suffix], graph=f"{A}h")
 

@@ -1,7 +1,5 @@
 """Triples become a graph: against a loop over sets."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,13 +9,10 @@ from emea.data.formats.triple_collector import SAME_AS, NameTable, TripleCollect
 from emea.data.sources.id_format import first_occurrences
 from emea.errors import DataError
 
+from ..named_facts import named_edges
+
 names = st.sampled_from([*"abcdef"])
 triples = st.tuples(names, st.sampled_from(["r", "s", SAME_AS]), names)
-
-
-def by_name(graph: Any) -> set[tuple[str, str, str]]:
-    entities, relations = graph.entity_names, graph.relation_names
-    return {(entities[h], relations[r], entities[t]) for h, r, t in graph.triples.tolist()}
 
 
 def collected(given: list[tuple[str, str, str]], described: list[str]) -> TripleCollector[str]:
@@ -40,7 +35,7 @@ def test_as_sets_would_have_it(
     connected = {name for head, _, tail in edges for name in (head, tail)}
     isolated = set(described) - connected
     kept = connected | isolated if keep_isolated else connected
-    assert by_name(graph) == set(edges)
+    assert named_edges(graph) == set(edges)
     assert graph.entity_names == sorted(kept)
     assert graph.relation_names == sorted({relation for _, relation, _ in edges})
     assert reading.num_same_as == len(given) - len(edges)

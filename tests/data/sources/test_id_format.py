@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
-from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.sources import id_format
 from emea.data.sources.id_format import read_id_format
 from emea.errors import DataError
 
 from ...usual import usual
+from ..named_facts import named_edges
 
 Files = dict[str, str]
 Triple = tuple[int, int, int]
@@ -34,12 +34,6 @@ def files() -> Files:
     }
 
 
-def named_triples(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
-    assert graph.entity_names is not None and graph.relation_names is not None
-    names, relations = graph.entity_names, graph.relation_names
-    return {(names[h], relations[r], names[t]) for h, r, t in graph.triples.tolist()}
-
-
 def named_links(pair: GraphPair, links: IntArray) -> list[tuple[str, str]]:
     return [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in links.tolist()]
 
@@ -49,7 +43,7 @@ def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> Non
     assert pair.name == "small"
     assert (pair.source.num_entities, pair.target.num_entities) == (4, 4)
     assert (pair.source.num_relations, pair.target.num_relations) == (2, 1)
-    assert named_triples(pair.source) == {("a", "7", "b"), ("b", "8", "c")}
+    assert named_edges(pair.source) == {("a", "7", "b"), ("b", "8", "c")}
     assert named_links(pair, pair.links) == [("a", "A"), ("b", "B"), ("c", "C")]
     assert pair.official is None
 
@@ -73,7 +67,7 @@ def test_without_listing_ids_serve_as_names(
 @pytest.mark.parametrize("file", ["rel_dict", "rel_ids_1"])
 def test_relation_names(write_files: Callable[[Files], Path], files: Files, file: str) -> None:
     pair = usual(read_id_format, write_files(files | {file: "8\tborn in\n9\tother\n"}))
-    assert named_triples(pair.source) == {("a", "7", "b"), ("b", "born in", "c")}
+    assert named_edges(pair.source) == {("a", "7", "b"), ("b", "born in", "c")}
 
 
 def test_repeated_triples_count_once(
@@ -190,7 +184,7 @@ def test_round_trip(
         (folder / "ref_ent_ids").write_text(as_text(links))
         pair = usual(read_id_format, folder)
     for graph, triples in ((pair.source, source), (pair.target, target)):
-        assert named_triples(graph) == {tuple(map(str, triple)) for triple in triples}
+        assert named_edges(graph) == {tuple(map(str, triple)) for triple in triples}
     by_target = sorted(links, key=lambda link: link[1])
     assert named_links(pair, pair.links) == [(str(s), str(t)) for s, t in by_target]
 

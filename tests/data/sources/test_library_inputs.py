@@ -13,19 +13,14 @@ from emea.aligner import graph_of, read_graph
 from emea.data.graph import KnowledgeGraph
 from emea.errors import DataError
 
+from ..named_facts import named_edges
+
 TURTLE = """
 @prefix x: <http://x.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 x:a x:r x:b . x:b x:r x:c . x:c x:s _:d .
 x:a rdfs:label "A \\"one\\""@EN . x:a x:size 5 . x:b x:note "plain" .
 """
 ROWS = [("a", "r", "b"), ("b", "r", "c"), ("a", "r", "b"), ("c", "s", "a")]
-
-
-def named(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
-    return {
-        (graph.entity_name(h), graph.relation_name(r), graph.entity_name(t))
-        for h, r, t in graph.triples.tolist()
-    }
 
 
 def described(graph: KnowledgeGraph) -> set[tuple[str, str, str, str, str]]:
@@ -91,7 +86,7 @@ def rdflib_graph() -> Any:
 def test_an_rdflib_graph_is_the_graph_of_its_file(make: Any, tmp_path: Path) -> None:
     (tmp_path / "a.ttl").write_text(TURTLE)
     expected, found = read_graph(tmp_path / "a.ttl", literals=True), graph_of(make(), literals=True)
-    assert without_blank(named(found)) == without_blank(named(expected))
+    assert without_blank(named_edges(found)) == without_blank(named_edges(expected))
     assert described(found) == described(expected)
     assert found.labels == expected.labels
     assert graph_of(make()).attributes is None
@@ -100,9 +95,9 @@ def test_an_rdflib_graph_is_the_graph_of_its_file(make: Any, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("header", [("head", "relation", "tail"), ("S", "P", "O"), ("x", "y", "z")])
 def test_a_frame_is_the_graph_of_its_rows(header: tuple[str, str, str]) -> None:
-    assert named(graph_of(pd.DataFrame(ROWS, columns=list(header)))) == set(ROWS)
+    assert named_edges(graph_of(pd.DataFrame(ROWS, columns=list(header)))) == set(ROWS)
     numbers = pd.DataFrame([(1, "r", 2), (2, "r", 3)])
-    assert named(graph_of(numbers)) == {("1", "r", "2"), ("2", "r", "3")}
+    assert named_edges(graph_of(numbers)) == {("1", "r", "2"), ("2", "r", "3")}
 
 
 def test_a_frame_may_have_attributes() -> None:
@@ -116,7 +111,7 @@ def test_a_frame_may_have_attributes() -> None:
         }
     )
     graph = graph_of(frame, attributes=["name", "born"])
-    assert named(graph) == {("a", "r", "b"), ("b", "r", "c")}
+    assert named_edges(graph) == {("a", "r", "b"), ("b", "r", "c")}
     assert described(graph) == {
         *(("a", "name", "Anna", "", ""), ("a", "name", "Cleo", "", "")),
         ("a", "born", "1999", "", ""),
@@ -147,10 +142,10 @@ def test_a_triples_factory_is_the_graph_of_its_triples() -> None:
         entity_to_id=entities,
         relation_to_id=relations,
     )
-    assert named(graph_of(factory)) == set(ROWS)  # type: ignore[arg-type]
+    assert named_edges(graph_of(factory)) == set(ROWS)  # type: ignore[arg-type]
     core = SimpleNamespace(mapped_triples=ids, num_entities=3, num_relations=2)
     expected = {(str(entities[h]), str(relations[r]), str(entities[t])) for h, r, t in ROWS}
-    assert named(graph_of(core)) == expected  # type: ignore[arg-type]
+    assert named_edges(graph_of(core)) == expected  # type: ignore[arg-type]
 
 
 def test_heads_and_tails_of_a_frame_are_numbers_of_the_same_kind() -> None:

@@ -11,6 +11,7 @@ from emea.data.split import official_split
 from emea.errors import DataError
 
 from ...usual import usual
+from ..named_facts import named_edges, named_literals
 
 Files = dict[str, str]
 
@@ -30,15 +31,11 @@ def files() -> Files:
 def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> None:
     pair = usual(read_openea_format, write_files(files), "small")
     source, target = pair.source, pair.target
-    assert source.entity_names is not None and source.relation_names is not None
+    assert source.entity_names is not None
     # A link does not add entities to a graph.
     assert sorted(source.entity_names) == ["a", "b", "c"]
     assert (target.num_entities, target.num_relations, target.num_triples) == (3, 1, 2)
-    found = {
-        (source.entity_names[h], source.relation_names[r], source.entity_names[t])
-        for h, r, t in source.triples.tolist()
-    }
-    assert found == {("a", "r", "b"), ("b", "s", "c")}
+    assert named_edges(source) == {("a", "r", "b"), ("b", "s", "c")}
     names = [(source.entity_name(s), target.entity_name(t)) for s, t in pair.links.tolist()]
     assert names == [("a", "A"), ("b", "B"), ("c", "C")]
     assert pair.num_absent == 1
@@ -90,11 +87,11 @@ def test_literals(write_files: Callable[[Files], Path], files: Files) -> None:
     pair = usual(read_openea_format, folder, keep_literals=True)
     found = pair.source.attributes
     assert found is not None
-    triples = {
-        (pair.source.entity_name(entity), found.attribute_names[name], found.values[value])
-        for entity, name, value in found.triples.tolist()
+    assert named_literals(pair.source) == {
+        ("a", "name", "Ann"),
+        ("b", "age", "7"),
+        ("a", "age", "8"),
     }
-    assert triples == {("a", "name", "Ann"), ("b", "age", "7"), ("a", "age", "8")}
     kinds = {found.values[number]: found.kind(number) for number in range(3)}
     assert kinds == {"Ann": Kind("en"), "7": PLAIN, "8": Kind("", "http://x/int")}
     labels = [pair.source.entity_label(e) for e in range(pair.source.num_entities)]
