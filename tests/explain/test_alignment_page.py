@@ -106,16 +106,6 @@ def test_an_entity_with_several_matches_has_several_rows(
     assert rows["probs"][:4] == pytest.approx([0.9, 0.4, 0.8, 0.0]) and not any(rows["given"])
 
 
-def test_the_head_estimates_the_share_with_a_counterpart(
-    finished: Finished, tmp_path: Path
-) -> None:
-    run = finished("dual")
-    counterparts = {"source": {"value": 0.62, "low": 0.5, "high": 0.71}}
-    metrics = {**run.metrics, "counterparts": counterparts}
-    text = run_page(Explainer(replace(run, metrics=metrics)), tmp_path)
-    assert "about 62% of the source entities" in text and "50% to 71%" in text
-
-
 def test_a_review_knows_nothing_of_test_links_and_names_are_escaped(
     explainer: Explainer, page: Path, review: Path
 ) -> None:

@@ -34,11 +34,6 @@ def test_verdicts(changes: dict[str, Any], said: str) -> None:
     assert wording.verdict(explanation(**changes)).endswith(said)
 
 
-def test_a_run_without_the_rule_says_so() -> None:
-    assert "no influence" in wording.grounds(explanation(rule_used=False))
-    assert "no influence" not in wording.grounds(explanation())
-
-
 @pytest.mark.parametrize(
     ("link", "said"),
     [
@@ -98,13 +93,7 @@ def test_the_text_has_everything_and_names_are_no_markup() -> None:
         assert part in text
     assert "3.00 * paris" not in text and "r⊆r'" not in text
     text = printed([explanation(source=Entity(1, "[bold]x[/bold] [/]"))], 120, with_numbers=True)
-    for part in (
-        "3.00 * paris",
-        "r⊆r' 0.90, r'⊆r 0.80, fun⁻¹ 0.50 and 0.40",
-        "this pair",
-        "runner-up",
-    ):
-        assert part in text
+    assert "3.00 * paris" in text and "r⊆r' 0.90, r'⊆r 0.80, fun⁻¹ 0.50 and 0.40" in text
     assert "Neighbours of the source that do not support it: 2" in text
     assert "[bold]x[/bold] [/]" in text and "\x1b" not in text
     pieces = tuple(piece(number, number, 0.1) for number in range(10))

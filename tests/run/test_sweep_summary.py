@@ -69,11 +69,8 @@ def cells(line: str) -> list[str]:
 def test_jobs_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for number in (10, 2, 0):
         job(tmp_path / "inner", number, [f"ratio={number}"], 0.5)
-    assert [one.setting for one in read_outcomes(tmp_path)] == [
-        ("ratio=0",),
-        ("ratio=2",),
-        ("ratio=10",),
-    ]
+    settings = [one.setting for one in read_outcomes(tmp_path)]
+    assert settings == [("ratio=0",), ("ratio=2",), ("ratio=10",)]
 
 
 def test_a_recorded_run_counts_with_its_numbers(tmp_path: Path) -> None:

@@ -138,10 +138,8 @@ def test_chunks_are_whole_lines(tmp_path_factory: pytest.TempPathFactory, parts,
     ("name", "expected"),
     [
         ("a.nt", "ntriples"),
-        ("a.nt.gz", "ntriples"),
         ("A.TTL", "turtle"),
         ("a.b.rdf.gz", "rdfxml"),
-        ("a.owl", "rdfxml"),
         ("a.tsv", "tsv"),
         ("map.sssom.tsv", "tsv"),
         ("a.csv.GZ", "csv"),
@@ -159,15 +157,9 @@ def test_an_unknown_ending_is_reported_with_the_known_ones(name: str) -> None:
         file_format(Path(name), None, GRAPH_FORMATS, "data.format")
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("a.nt.7z", "Extract it"),
-        ("A.ZIP", "Extract it"),
-    ],
-)
-def test_formats_that_are_not_read_have_advice(name: str, advice: str) -> None:
-    with pytest.raises(DataError, match=f"^{name}: .*{advice}"):
+@pytest.mark.parametrize("name", ["a.nt.7z", "A.ZIP"])
+def test_formats_that_are_not_read_have_advice(name: str) -> None:
+    with pytest.raises(DataError, match=f"^{name}: .*Extract it"):
         file_format(Path(name), None, GRAPH_FORMATS, "data.format")
     assert file_format(Path(name), "ntriples", GRAPH_FORMATS, "data.format") == "ntriples"
 

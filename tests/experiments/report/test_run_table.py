@@ -156,10 +156,6 @@ def test_the_usual_settings_are_the_defaults(rule: str) -> None:
     assert any("num_neighbours" in key for key in found) is ("avoid_conflict" in rule)
 
 
-def other(key: str, value: Any) -> dict[str, Any]:
-    return {f"em.two_way.{key}": value}
-
-
 def test_splits_that_methods_share() -> None:
     runs = [made(f"em{seed}", split_seed=seed) for seed in (0, 1)]
     runs += [reasoned("paris", 0.3, split_seed=seed) for seed in (1, 2)]
