@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emea.config.settings.cardinality import Cardinality
 from emea.evaluation.metrics import (
     NUM_BINS,
     accuracy_by_degree,
@@ -15,6 +16,7 @@ from emea.evaluation.metrics import (
     compatibility_metrics,
     conflict_share,
     mapping_metrics,
+    unknown_pairs,
 )
 from emea.matching.beliefs import Beliefs
 
@@ -79,6 +81,13 @@ def test_nothing_said_is_nothing_right() -> None:
     answer = Beliefs(torch.zeros(5, 1, dtype=torch.int64), torch.zeros(5, 1))
     metrics = answer_metrics(answer, GOLD[:1], TEST)
     assert (metrics["hit@1"], metrics["f1"], metrics["num_unmatched"]) == (0, 0, 4)
+
+
+@pytest.mark.parametrize("cardinality", Cardinality)
+def test_known_links_decide_the_pairs_of_their_source_entities(cardinality: Cardinality) -> None:
+    pairs, known = np.array([[0, 1], [0, 2], [1, 2]]), np.array([[0, 2], [3, 1]])
+    unknown = [[1, 2]] if cardinality.one_target else [[0, 1], [1, 2]]
+    assert unknown_pairs(pairs, known, cardinality).tolist() == unknown
 
 
 ENTITIES = st.lists(st.tuples(st.sampled_from([1.0, 1.5, 2.0, 9.0]), st.integers(0, 40)))

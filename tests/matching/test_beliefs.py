@@ -79,9 +79,9 @@ def test_fading_leaves_a_share_of_the_evidence() -> None:
 
 
 def test_joining_fills_what_is_free() -> None:
-    some, other = matching([2, -1, -1], [0.5, 0, 0]), matching([1, 2, 3], [0.9, 0.8, 0.7])
+    some, other = matching([2, -1, -1], [0.5, 0, 0]), matching([1, 2, 0], [0.9, 0.8, 0.7])
     joined = some.joined(other)
-    assert joined.targets.tolist() == [2, -1, 3]
+    assert joined.targets.tolist() == [2, -1, 0]
     assert joined.probs.tolist() == pytest.approx([0.5, 0, 0.7])
 
 
