@@ -87,8 +87,6 @@ def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any
 
 
 OTHERS = (
-    "emea.em.normaliser.SoftmaxNormaliser",
-    "emea.em.normaliser.MinMaxNormaliser",
     "pytorch_lightning.callbacks.DeviceStatsMonitor",
     "pytorch_lightning.callbacks.Timer",
 )

@@ -37,8 +37,6 @@ class Visible:
         relation_links: Links from which relation inclusions are estimated. With ``None`` they are
             estimated from the labels and the predictions of the model.
         label_pool: Source entities that may get a pseudo-label. ``None`` means all unlabelled ones.
-        label_targets: Target entities that pseudo-labels of ``em=dual`` may contain. ``None`` means
-            all. If they are given, the run also reports an assignment inside the test pool.
         mining_sources: Source entities that semi-supervised training may pair. ``None`` means all
             unlabelled ones.
         mining_targets: Target entities that semi-supervised training may pair, likewise.
@@ -58,7 +56,6 @@ class Visible:
     uses_test_links: bool
     mining_sources: IntArray | None = None
     mining_targets: IntArray | None = None
-    label_targets: IntArray | None = None
     rejected: IntArray | None = None
     stopping_links: IntArray | None = None
 
@@ -124,9 +121,6 @@ class Released:
 
     Args:
         seed: Seed of the random choice of these links.
-        test_pool: Let ``em=dual`` know the test entities of both sides, like methods that are
-            evaluated with this knowledge: pseudo-labels contain test entities only, and the run
-            reports a one-to-one assignment inside the test pool.
     """
 
     num_normaliser_links: ClassVar[int] = 100
@@ -136,7 +130,6 @@ class Released:
     """Number of test links on which the weights of AvoidConf are fitted; they are labels in q."""
 
     seed: int
-    test_pool: bool
 
     def __call__(self, split: Split) -> Visible:
         """Return what a run on this split may see.
@@ -169,5 +162,4 @@ class Released:
             uses_test_links=True,
             mining_sources=split.test[:, 0],
             mining_targets=split.test[:, 1],
-            label_targets=split.test[:, 1] if self.test_pool else None,
         )

@@ -152,15 +152,8 @@ class EMCallback(BetweenFits):
         offered, searched = self.step.search(
             similarity, self.normaliser, self.settings.num_candidates
         )
-        certain = links_on(self.certain, source.device)
-        return NeuralBeliefs(
-            source,
-            offered,
-            offered.clamped(certain),
-            searched,
-            iteration=self.iteration,
-            dense=self.normaliser.dense(similarity, certain),
-        )
+        beliefs = offered.clamped(links_on(self.certain, source.device))
+        return NeuralBeliefs(source, offered, beliefs, searched, iteration=self.iteration)
 
     def _joint(
         self, similarity: Similarity, neural: NeuralBeliefs, data: LabelDataModule

@@ -1,14 +1,13 @@
 """Conversion of similarities to probabilities (Eq. 1-3), and their means over iterations."""
 
 import logging
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from emea.matching import scanned_search
-from emea.matching.beliefs import Beliefs, DenseBeliefs
+from emea.matching.beliefs import Beliefs
 from emea.matching.best_scores import log_sums
 from emea.matching.candidates import Candidates, top_candidates
 from emea.matching.similarity import Similarity
@@ -36,55 +35,17 @@ class FittedSearch:
     Args:
         side: Candidates of every source entity, and the softmax over targets.
         links: Links on which the sharpness of the softmax was fitted.
-        expected: Sharpness of the softmax if there are no links.
     """
 
     side: Candidates
     links: Tensor
-    expected: float
 
     def equals(self, k: int, links: Tensor) -> bool:
         """Return whether a search for k candidates with these links would give this result."""
-        same_fit = self.expected == DEFAULT_SHARPNESS and torch.equal(self.links, links)
-        return same_fit and self.side.targets.shape[1] == k
+        return torch.equal(self.links, links) and self.side.targets.shape[1] == k
 
 
-class Normaliser(ABC):
-    """Interface of a normaliser, which turns similarities into q(y_e) over the best candidates."""
-
-    @abstractmethod
-    def fit(self, similarity: Similarity, links: Tensor) -> None:
-        """Fit the parameters on links (source id, target id) that training has not seen."""
-
-    @abstractmethod
-    def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
-        """Return q(y_e) of every source entity over its best candidates."""
-
-    def search(
-        self, similarity: Similarity, num_candidates: int
-    ) -> tuple[Beliefs, FittedSearch | None]:
-        """Return the beliefs and their search, which is ``None`` if q is not a softmax."""
-        return self.beliefs(similarity, num_candidates), None
-
-    def dense(self, similarity: Similarity, certain: Tensor) -> DenseBeliefs | None:
-        """Return q(y_e) over all targets; ``None`` if q is not a softmax.
-
-        Args:
-            similarity: The similarity that the parameters were fitted on.
-            certain: ``[num_links, 2]`` links that have probability 1.
-        """
-        return None
-
-    @abstractmethod
-    def parameters(self) -> dict[str, float]:
-        """Return the fitted parameters by name."""
-
-    @abstractmethod
-    def restore(self, parameters: dict[str, float]) -> None:
-        """Restore fitted parameters."""
-
-
-class SoftmaxNormaliser(Normaliser):
+class Normaliser:
     """Computes q as a softmax over all targets with a fitted sharpness (Eq. 1-3).
 
     Eq. 1 has four parameters, but in the softmax of Eq. 2 every term that is constant along a
@@ -92,12 +53,11 @@ class SoftmaxNormaliser(Normaliser):
     convex in it.
 
     Args:
-        default_sharpness: The value of beta if there are no links to fit it on.
+        sharpness: The value of beta before the first fit.
     """
 
-    def __init__(self, default_sharpness: float = DEFAULT_SHARPNESS) -> None:
-        self.default_sharpness = default_sharpness
-        self.sharpness = default_sharpness
+    def __init__(self, sharpness: float = DEFAULT_SHARPNESS) -> None:
+        self.sharpness = sharpness
         self._links = torch.zeros(0, 2, dtype=torch.int64)
         self._has_warned = False
 
@@ -105,16 +65,16 @@ class SoftmaxNormaliser(Normaliser):
         """Minimise the cross-entropy of the links (Eq. 3); the prior's mode is the default."""
         self._links = links
         if not len(links):
-            self.sharpness = self.default_sharpness
+            self.sharpness = DEFAULT_SHARPNESS
             if not self._has_warned:  # once per run, not in every iteration
                 logger.warning(
                     "There are no links to fit the normaliser on. Probabilities use the default "
                     "sharpness %g and are not calibrated.",
-                    self.default_sharpness,
+                    DEFAULT_SHARPNESS,
                 )
             self._has_warned = True
             return
-        self.sharpness = sharpness_of(similarity, links, self.default_sharpness)
+        self.sharpness = sharpness_of(similarity, links)
 
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
         """Return the softmax over the searched targets (Eq. 2) for the best candidates."""
@@ -123,11 +83,7 @@ class SoftmaxNormaliser(Normaliser):
     def search(self, similarity: Similarity, num_candidates: int) -> tuple[Beliefs, FittedSearch]:
         """Return the beliefs with their scores and denominators."""
         beliefs, side = self._searched(similarity, num_candidates, with_mass=True)
-        return beliefs, FittedSearch(side, self._links, self.default_sharpness)
-
-    def dense(self, similarity: Similarity, certain: Tensor) -> DenseBeliefs:
-        """Return the softmax over all targets (Eq. 2)."""
-        return DenseBeliefs(similarity, self.sharpness, certain)
+        return beliefs, FittedSearch(side, self._links)
 
     @in_smaller_blocks
     def _searched(
@@ -168,41 +124,17 @@ class SoftmaxNormaliser(Normaliser):
         self.sharpness = float(parameters["sharpness"])
 
 
-class MinMaxNormaliser(Normaliser):
-    """Scales the candidates' scores to [0, 1] and then to sum 1 (a footnote in the paper)."""
-
-    def fit(self, similarity: Similarity, links: Tensor) -> None:
-        """Do nothing: there is nothing to fit."""
-
-    def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
-        """Return the scaled scores of the best candidates."""
-        best = top_candidates(similarity, num_candidates)
-        low, high = best.scores[:, -1:], best.scores[:, :1]
-        scaled = torch.where(high > low, (best.scores - low) / (high - low), 1.0)
-        return Beliefs(targets=best.targets, probs=scaled / scaled.sum(1, keepdim=True))
-
-    def parameters(self) -> dict[str, float]:
-        """Return an empty dictionary: there are no parameters."""
-        return {}
-
-    def restore(self, parameters: dict[str, float]) -> None:
-        """Do nothing: there is nothing to restore."""
-
-
-def sharpness_of(
-    similarity: Similarity, links: Tensor, expected: float = DEFAULT_SHARPNESS
-) -> float:
+def sharpness_of(similarity: Similarity, links: Tensor) -> float:
     """Return the sharpness of the softmax over targets that fits the links best (Eq. 3).
 
     Args:
         similarity: Scores all pairs.
         links: Pairs (source id, target id), at least one.
-        expected: Sharpness if there are no links.
     """
     # the examples that fit into one block of memory are enough for one parameter
     limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
     links = links[:: -(-len(links) // limit)]
-    return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1], expected)
+    return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1], DEFAULT_SHARPNESS)
 
 
 def fitted_sharpness(

@@ -79,8 +79,7 @@ class PaperStep(JointStep):
         """Fit the rule weights, and derive q* and the pseudo-labels."""
         beliefs = neural.beliefs
         links = self._links_of_relations(visible, beliefs.targets.device)
-        dense = neural.dense if self.settings.evidence == "dense" else None
-        self.rule.prepare(RuleView(beliefs, neural.embeddings, links, dense))
+        self.rule.prepare(RuleView(beliefs, neural.embeddings, links))
         values = rule_values(self.rule, beliefs)
         if neural.iteration == 0:
             self._warn_without_support(values)
@@ -94,7 +93,6 @@ class PaperStep(JointStep):
             labels=self._labels(compatible, visible),
             weights=dict(zip(self.rule.names, self.weights.tolist(), strict=True)),
             compatibility=values[rows, best].mean(1),
-            details={} if dense is None else {"candidate_prob": _candidate_prob(neural, visible)},
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -148,11 +146,3 @@ class PaperStep(JointStep):
         is_free[visible.train[:, 0]] = False
         unlabelled = np.flatnonzero(is_free)
         return np.stack([unlabelled, targets[unlabelled]], axis=1)
-
-
-def _candidate_prob(neural: NeuralBeliefs, visible: Visible) -> float:
-    """Return the mean probability of all candidates together, over the unlabelled entities."""
-    probs = neural.offered.probs.sum(1)
-    unlabelled = torch.ones_like(probs, dtype=torch.bool)
-    unlabelled[links_on(visible.train, probs.device)[:, 0]] = False
-    return float(probs[unlabelled].mean())

@@ -8,7 +8,7 @@ from emea.data.arrays import IntArray
 from emea.em.counterparts import Share
 from emea.em.local import LocalUpdate
 from emea.em.normaliser import FittedSearch
-from emea.matching.beliefs import Beliefs, DenseBeliefs
+from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 
@@ -21,10 +21,8 @@ class NeuralBeliefs:
         embeddings: ``[num_source, dim]`` embeddings of the source entities.
         offered: q over the neural model's own candidates.
         beliefs: q in which the step's certain links have probability 1.
-        searched: The search that q is based on; ``None`` if q is not a softmax or if the step does
-            not use it.
+        searched: The search that q is based on; ``None`` if the step does not use it.
         iteration: Number of the iteration; 0 is the first fit.
-        dense: q over all targets with the same certain links; ``None`` if q is not a softmax.
         local: Entities whose beliefs are recomputed; ``None`` means all.
     """
 
@@ -33,7 +31,6 @@ class NeuralBeliefs:
     beliefs: Beliefs
     searched: FittedSearch | None = None
     iteration: int = 0
-    dense: DenseBeliefs | None = None
     local: LocalUpdate | None = None
 
 

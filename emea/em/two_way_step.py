@@ -112,8 +112,6 @@ class TwoWayStep(JointStep):
             free &= matched[pairs[:, 0]].numpy()
         if visible.label_pool is not None:
             free &= np.isin(pairs[:, 0].numpy(), visible.label_pool)
-        if visible.label_targets is not None:
-            free &= np.isin(pairs[:, 1].numpy(), visible.label_targets)
         return pairs.numpy()[free], probs[torch.from_numpy(free)]
 
 

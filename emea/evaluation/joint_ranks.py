@@ -1,7 +1,6 @@
 """Ranks of test links by q* or by the fused ranking of em=dual."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,24 +10,12 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
-from emea.matching.pair_table import (
-    OUT_OF_THE_QUESTION,
-    PairRanking,
-    ScoredPairs,
-    expand_ranges,
-    group_sizes,
-)
+from emea.matching.pair_table import PairRanking, ScoredPairs, expand_ranges, group_sizes
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 PAIRS_PER_BLOCK = {"cpu": 2**20, "cuda": 2**24}
 """Listed pairs of the links that are ranked at a time, per type of device."""
-
-ROUNDS = 20
-"""Normalisations of each side."""
-
-LEAST_LOG = -1e4
-"""Smallest logarithm of a belief, so that impossible pairs stay finite."""
 
 
 class Counts(NamedTuple):
@@ -245,30 +232,3 @@ def _merged(neural: Ranks, counts: Counts) -> Ranks:
         for added, ranks in zip(before, (neural.in_pool, neural.in_all), strict=True)
     )
     return Ranks(in_pool=in_pool, in_all=in_all)
-
-
-def pool_assignment(ranking: PairRanking, test: IntArray, rounds: int = ROUNDS) -> PairRanking:
-    """Return the ranked pairs between test entities, normalised on both sides in turn (Sinkhorn).
-
-    Each test entity has exactly one counterpart among the test entities of the other graph. The
-    assignment uses this knowledge, which a user of the method does not have. It does not use which
-    entities are linked.
-
-    Args:
-        ranking: Pairs with the logarithms of their beliefs.
-        test: ``[num_links, 2]`` test links.
-        rounds: Number of normalisations of each side.
-    """
-    table = ranking.table
-    sources = _members(test[:, 0], table.num_source, table.targets)
-    targets = _members(test[:, 1], table.num_target, table.targets)
-    inside = table.filled & sources.unsqueeze(1) & targets[table.targets]
-    table = replace(table, filled=inside)
-    nothing = ranking.scores.new_full((table.num_target,), OUT_OF_THE_QUESTION)
-    scores = ranking.scores.clamp(min=LEAST_LOG).masked_fill(~inside, OUT_OF_THE_QUESTION)
-    for _ in range(rounds):
-        scores = scores - scores.logsumexp(1, keepdim=True)
-        scores = scores.masked_fill(~inside, OUT_OF_THE_QUESTION)
-        scores = scores - table.logsumexp_by_target(scores, nothing)[table.targets]
-        scores = scores.masked_fill(~inside, OUT_OF_THE_QUESTION)
-    return PairRanking(table, scores)

@@ -129,8 +129,6 @@ def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
     words = "PARIS rule (Eq. 19)" if used else "PARIS rule (Eq. 19), which the run did not use"
     if rule.markov_blanket:
         words += "; the run also added the subsets of the neighbours, which are not shown"
-    if used and run.config.em.get("evidence") == "dense":
-        words += "; the run also used targets that are not candidates, which are not shown"
     grounds = Grounds(rule.source, rule.target, run.neural, rule.inclusions())
     return RunGrounds(grounds, words, used)
 

@@ -1,6 +1,5 @@
 """Beliefs about the counterpart of each source entity, q(y_e), and one-to-one matchings."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -10,7 +9,6 @@ from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
 from emea.matching.pair_table import PairRanking, group_sizes
-from emea.matching.similarity import Similarity
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,38 +121,6 @@ def certain_beliefs(links: Tensor, num_source: int) -> Beliefs:
     targets[links[:, 0], 0] = links[:, 1]
     probs[links[:, 0]] = 1
     return Beliefs(targets=targets, probs=probs)
-
-
-@dataclass(frozen=True, eq=False)
-class DenseBeliefs:
-    """Computes q(y_e) over all targets (Eq. 2), a block of source entities at a time.
-
-    The whole table has one entry per pair of entities and is never stored. Targets that an
-    approximate search does not compare have their probability, too.
-
-    Args:
-        similarity: Scores all pairs.
-        sharpness: Sharpness of the softmax.
-        certain: ``[num_links, 2]`` links that have probability 1.
-    """
-
-    similarity: Similarity
-    sharpness: float
-    certain: Tensor
-
-    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield all source entities in order as ranges, with ``[n, num_target]`` probabilities."""
-        labels = self.certain.new_full((self.similarity.num_source,), -1)
-        labels[self.certain[:, 0]] = self.certain[:, 1]
-        start = 0
-        for rows, scores in self.similarity.blocks():
-            probs = torch.softmax(scores.mul_(self.sharpness), dim=1)
-            block = slice(start, start + len(rows))
-            known = (labels[block] >= 0).nonzero().squeeze(1)
-            probs[known] = 0
-            probs[known, labels[block][known]] = 1
-            yield block, probs
-            start = block.stop
 
 
 class Matched(NamedTuple):

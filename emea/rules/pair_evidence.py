@@ -39,11 +39,6 @@ def log_doubt(
     """
     by_source = target_in_source * source_functionality * prob
     by_target = source_in_target * target_functionality * prob
-    return log_remaining(by_source, by_target)
-
-
-def log_remaining(by_source: Tensor, by_target: Tensor) -> Tensor:
-    """Return the log of the doubt that two pieces of evidence of these probabilities leave."""
     return torch.log1p(-by_source.clamp(max=SURE)) + torch.log1p(-by_target.clamp(max=SURE))
 
 

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
-from emea.matching.beliefs import Beliefs, DenseBeliefs, certain_beliefs
-from emea.rules.dense_evidence import DenseEvidence
+from emea.matching.beliefs import Beliefs, certain_beliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
-from emea.rules.pair_evidence import EvidenceModel, log_remaining
+from emea.rules.pair_evidence import EvidenceModel, log_doubt
 from emea.rules.rule import Rule, RuleView
 from emea.rules.subsumption import Subsumption, estimate_subsumption
 
@@ -20,9 +19,8 @@ class PARIS(Rule):
     """Supports a mapping by matching neighbours with corresponding relations (Eq. 19).
 
     For a candidate e' of e the value is the noisy-or of Eq. 19 over r(e, n) and r'(e', n'),
-    evaluated as a sum of logarithms over the neighbour join. The join has the candidates n' of each
-    neighbour n. If the view has dense beliefs, all n' count instead; inclusions of relations and
-    the subsets of neighbours still use candidates.
+    evaluated as a sum of logarithms over the neighbour join, which has the candidates n' of each
+    neighbour n.
 
     Args:
         pair: The two graphs.
@@ -47,12 +45,9 @@ class PARIS(Rule):
         self._join: NeighbourJoin | None = None
         self._subsumption: Subsumption | None = None
         self._fixed_links: Tensor | None = None
-        self._dense: DenseBeliefs | None = None
-        self._dense_evidence: DenseEvidence | None = None
 
     def prepare(self, view: RuleView) -> None:
         """Join the candidates, and estimate inclusions from labels and best predictions."""
-        self._dense = view.dense
         # the Markov blanket needs evidence of improbable candidates, so the join must contain them
         self._join = join_neighbours(
             self.source, self.target, view.beliefs, skip_impossible=not self.markov_blanket
@@ -72,8 +67,6 @@ class PARIS(Rule):
         join = self._join
         certain = beliefs.probs[join.neighbour, join.neighbour_slot]
         support = _summed(self._log_doubt(certain), join.entity, join.slot, beliefs)
-        if self._dense is not None:
-            support = self._dense_support(self._dense, beliefs.targets, support)
         values = -torch.expm1(support)
         if self.markov_blanket:
             values = values + self._neighbours_gain(beliefs, certain)
@@ -97,22 +90,12 @@ class PARIS(Rule):
     def _log_doubt(self, prob: Tensor) -> Tensor:
         """Return the log of the two factors of Eq. 19 per row of the join, given q(y_n = n')."""
         assert self._join is not None
-        by_source, by_target = self._factors(self._join.relation, self._join.target_relation)
-        return log_remaining(by_source * prob, by_target * prob)
-
-    def _dense_support(self, dense: DenseBeliefs, targets: Tensor, of_join: Tensor) -> Tensor:
-        """Return the log doubt given all of q; pairs of large hubs keep that of the join."""
-        if self._dense_evidence is None:
-            self._dense_evidence = DenseEvidence(self.source, self.target)
-        support = self._dense_evidence(dense, targets, self._factors)
-        return torch.where(self._dense_evidence.is_enumerated(targets), support, of_join)
-
-    def _factors(self, relation: Tensor, target_relation: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both factors of q(y_n = n') in Eq. 19."""
-        source_in_target, target_in_source = self.inclusions().of(relation, target_relation)
-        return (
-            target_in_source * self.source.inverse_functionality[relation],
-            source_in_target * self.target.inverse_functionality[target_relation],
+        relation, target_relation = self._join.relation, self._join.target_relation
+        return log_doubt(
+            *self.inclusions().of(relation, target_relation),
+            self.source.inverse_functionality[relation],
+            self.target.inverse_functionality[target_relation],
+            prob,
         )
 
     def _neighbours_gain(self, beliefs: Beliefs, certain: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
-from emea.matching.beliefs import Beliefs, DenseBeliefs
+from emea.matching.beliefs import Beliefs
 from emea.rules.pair_evidence import EvidenceModel
 
 
@@ -22,14 +22,11 @@ class RuleView:
         source_embeddings: ``[num_source, dim]`` embeddings of the neural model.
         relation_links: Links from which inclusions of relations are estimated; with ``None`` they
             are estimated from the beliefs.
-        dense: q over all targets, for rules that can use it; ``None`` means that rules use the
-            candidates only.
     """
 
     beliefs: Beliefs
     source_embeddings: Tensor
     relation_links: Tensor | None = None
-    dense: DenseBeliefs | None = None
 
 
 class Rule(ABC):

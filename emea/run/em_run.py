@@ -12,13 +12,12 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.reports import IterationReport
 from emea.errors import UserError
-from emea.evaluation.joint_ranks import fused_ranks, pool_assignment
+from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.fit.stages import Stage
 from emea.fit.training_loop import TrainingLoop
 from emea.matching.candidates import mutual_best
-from emea.matching.pair_table import PairRanking
 from emea.record.checked_files import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.judgement import candidate_warning
@@ -40,7 +39,6 @@ class EMRun:
         settings = inputs.settings
         self.settings = settings
         self.split = inputs.split
-        self.knows_pool = inputs.visible.label_targets is not None
         self.device = inputs.device
         self.start = start
         self.observer = EvaluationObserver(
@@ -133,8 +131,6 @@ class EMRun:
             extra["counterparts"] = observer.history[-1]["counterparts"]
         if self.parts.local is not None:
             extra["recomputed"] = self.parts.local.local.numbers()
-        if self.knows_pool and report.answer_ranking is not None:
-            extra["test_pool"] = self._in_test_pool(report, report.answer_ranking)
         reverse = _reverse_ranks(report, ranked, self.split.test)
         return {
             "initial": observer.history[0]["neural"],
@@ -146,15 +142,6 @@ class EMRun:
             **extra,
             "history": observer.history,
         }
-
-    def _in_test_pool(self, report: IterationReport, ranking: PairRanking) -> Numbers:
-        """Return the metrics of a one-to-one assignment inside the test pool."""
-        test = self.split.test
-        neural, assigned = self.observer.neural_ranks, pool_assignment(ranking, test)
-        assert neural is not None
-        ranks = fused_ranks(neural, report.similarity, assigned, self.observer.ranked, test[:, 1])
-        numbers = both_pools(ranks, self.observer.missed(report))
-        return {name: value for name, value in numbers.items() if name != "all_targets"}
 
 
 def _reverse_ranks(report: IterationReport, ranked: IntArray, test: IntArray) -> Ranks:

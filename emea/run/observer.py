@@ -94,7 +94,6 @@ class EvaluationObserver:
         initial_ranks: Neural ranks of the test links.
         initial_mapping: The neural model's best targets before any EM step, labels certain.
         final_ranks: Ranks of the test links in the ranking that the run answers with.
-        neural_ranks: Ranks of the same links by the encoder.
         first_stage: Name of the first iteration in log lines.
     """
 
@@ -119,7 +118,6 @@ class EvaluationObserver:
         self.initial_ranks: Ranks | None = None
         self.initial_mapping: IntArray | None = None
         self.final_ranks: Ranks | None = None
-        self.neural_ranks: Ranks | None = None
         self.first_stage = "First training"
 
     def __call__(self, report: IterationReport) -> None:
@@ -127,7 +125,6 @@ class EvaluationObserver:
         start = time.perf_counter()
         self.last = report
         measured = self._measured(report)
-        self.initial_ranks = self.initial_ranks or self.neural_ranks
         if self.initial_mapping is None:
             self.initial_mapping = hard_mapping(report.beliefs)
         entry: Numbers = {
@@ -198,7 +195,8 @@ class EvaluationObserver:
         """Rank test links by the encoder and by the joint step, and return what was measured."""
         links, pool, joint = self.ranked, self.test[:, 1], report.joint
         ranks = link_ranks(report.similarity, links, pool)
-        self.neural_ranks = self.final_ranks = ranks
+        self.initial_ranks = self.initial_ranks or ranks
+        self.final_ranks = ranks
         neural = both_pools(ranks, self.missed(report))
         entry: Numbers = {"neural": neural, "joint": None, "num_observed": len(links)}
         if joint is None:

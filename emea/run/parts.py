@@ -31,7 +31,7 @@ from emea.em.em_callback import EMCallback, Observer
 from emea.em.joint import JointStep, LocalStep, NoStep, PairsOfKinds, RejectedPairs
 from emea.em.local import LocalUpdate
 from emea.em.members import IndependentMembers, WeightedMembers
-from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.normaliser import Normaliser
 from emea.em.paper_step import PaperStep
 from emea.em.witnesses import Witnesses
 from emea.encoders.joint_graph import JointGraph, join_graphs
@@ -247,20 +247,13 @@ def _build_em(
     observer: Observer,
     step: JointStep,
 ) -> EMCallback:
-    em, node = settings.em, settings.nodes.em.normaliser
-    known = {"name", "normaliser", *(one.name for one in fields(DualEMSettings))}
+    known = {"name", *(one.name for one in fields(DualEMSettings))}
     if unknown := sorted(set(settings.nodes.em) - known):
         raise ConfigError(f"em does not accept its settings: {', '.join(unknown)} is unknown")
-    normaliser = factory(node)()
-    if em.evidence == "dense" and not isinstance(normaliser, SoftmaxNormaliser):
-        raise ConfigError(
-            f"em.evidence=dense needs q over all targets, which {node._target_} "
-            "does not compute. Use emea.em.normaliser.SoftmaxNormaliser, or em.evidence=candidates."
-        )
     return EMCallback(
         visible=visible,
         decoder=decoder,
-        normaliser=normaliser,
+        normaliser=Normaliser(),
         step=step,
         observer=observer,
         settings=settings.em,

@@ -29,7 +29,8 @@ USUAL: dict[str, Any] = {
     **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step"),
     "em.sampling": "argmax",  # settings of earlier versions
     "em.two_way.tolerance": 0.002,
-    **_defaults(PaperEMSettings, "em", "ridge", "evidence"),
+    **_defaults(PaperEMSettings, "em", "ridge"),
+    "em.evidence": "candidates",  # and these two, too
     "em.normaliser._target_": "SoftmaxNormaliser",
     **_defaults(TwoWaySettings, "em.two_way", "max_candidates", "ridge"),
     **_defaults(ParisRuleSettings, "rule", "markov_blanket"),
@@ -50,7 +51,7 @@ COMMON: dict[str, Any] = {
     "ensemble.name": "none",
     "literals.name": "none",
     "literals.transliterate": "none",  # runs that are older than the setting
-    "protocol.test_pool": False,
+    "protocol.test_pool": False,  # a setting of earlier versions
     **_defaults(RREAEncoderSettings, "model.encoder", "opposite_relations"),
     **_defaults(StoppingSettings, "model.early_stopping", "held_out"),
 }

@@ -134,10 +134,6 @@ def test_the_sweep_flag_may_stand_anywhere() -> None:
         ),
         ("ratio.value=0", "ratio.value must be a number above 0 and below 1"),
         ("rule=none", "em=paper needs a rule"),
-        (
-            "em.normaliser=minmax",
-            r"must be a group .*\(such as {_target_: emea.em.normaliser.MinMaxNormaliser}",
-        ),
         ("+foo=1", "There is no key foo"),
         ("tracking=null", "tracking has no option null; it has mlflow, none"),
         ("~training", "training cannot be removed or null"),

@@ -78,7 +78,7 @@ def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
 
 
 def test_em_options_have_the_fields_of_its_settings() -> None:
-    known = {"name", "normaliser", *(field.name for field in fields(DualEMSettings))}
+    known = {"name", *(field.name for field in fields(DualEMSettings))}
     for option in option_names("em"):
         assert set(load_composed("em", option)) <= known
 

@@ -13,7 +13,6 @@ HOSTILE = [
     "model.optimizer._target_=subprocess.Popen",
     "tracking._target_=builtins.eval",
     "data._target_=emeas.data.read",
-    "em.normaliser._target_=torch.load",
     "rule._target_=emea",
     "+rule.nested.deep=[{_target_:os.system}]",
     "model.encoder._target_=${study}",

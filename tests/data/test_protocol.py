@@ -90,13 +90,6 @@ def test_links_for_early_stopping_are_not_trained_on(protocol: Strict | Released
     assert as_set(other.stopping_links) != as_set(held.stopping_links)
 
 
-def test_released_restricts_the_targets_of_labels_only_if_asked() -> None:
-    assert usual(Released)(split()).label_targets is None
-    targets = usual(Released, test_pool=True)(split()).label_targets
-    assert targets is not None
-    assert set(targets.tolist()) == set(TEST[:, 1].tolist())
-
-
 def test_released_fits_the_normaliser_on_random_test_links() -> None:
     drawn = as_set(usual(Released, seed=1)(split()).normaliser_links)
     assert len(drawn) == 100

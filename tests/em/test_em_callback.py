@@ -14,7 +14,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
 from emea.em.em_callback import EMCallback
 from emea.em.joint import JointStep, NoStep
-from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.normaliser import Normaliser
 from emea.em.paper_step import PaperStep
 from emea.em.reports import IterationReport, JointReport, NeuralBeliefs
 from emea.encoders.rrea import MarginObjective
@@ -91,7 +91,7 @@ def run() -> Run:
         em = EMCallback(
             visible=visible or make_visible(),
             decoder=Cosine(),
-            normaliser=SoftmaxNormaliser(),
+            normaliser=Normaliser(),
             step=PaperStep(step, chosen) if isinstance(step, Rule) else step,
             observer=reports.append,
             settings=chosen,
@@ -309,17 +309,3 @@ def test_any_step_can_take_the_papers_place(run: Run, uses_search: bool) -> None
     assert first.offered.probs[2].min() > first.beliefs.probs[2].min() == 0
     assert (first.searched is not None) is uses_search
     assert em.certain.tolist() == [[0, 0], [1, 1], [2, 2]]
-
-
-def test_the_rule_gets_beliefs_over_all_targets_for_dense_evidence_only(run: Run) -> None:
-    sparse, dense = PrefersTarget(4), PrefersTarget(4)
-    _, _, reports = run(sparse, num_candidates=2)
-    assert sparse.views[0].dense is None
-    assert not joint_of(reports).details
-    em, _, reports = run(dense, num_candidates=2, evidence="dense")
-    beliefs = dense.views[0].dense
-    assert beliefs is not None
-    ((_, probs),) = beliefs.blocks()
-    assert probs[:2].tolist() == torch.eye(SIZE)[:2].tolist()  # training links are certain
-    expected = float(em.normaliser.beliefs(reports[0].similarity, 2).probs[2:].sum(1).mean())
-    assert joint_of(reports).details == {"candidate_prob": pytest.approx(expected)}

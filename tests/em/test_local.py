@@ -11,7 +11,7 @@ from torch import Tensor
 from emea.data.arrays import NO_MATCH
 from emea.em.joint import JointStep, LocalStep
 from emea.em.local import LEAST_KEPT, LocalSearch, LocalUpdate
-from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.normaliser import Normaliser
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs
@@ -29,7 +29,7 @@ NO_LABELS = torch.empty(0, 2, dtype=torch.int64)
 def former(problem: Aligned, **options: Any) -> tuple[JointReport, Beliefs]:
     """The joint report and the neural beliefs of an earlier run."""
     similarity = problem.similarity
-    neural = SoftmaxNormaliser().beliefs(similarity, 4)
+    neural = Normaliser().beliefs(similarity, 4)
     return step(problem, **options)(similarity, visible(problem)), neural
 
 
@@ -197,7 +197,7 @@ def test_pairs_and_probabilities_of_other_entities() -> None:
 def test_the_search_of_some_entities_agrees_with_that_of_all(seed: int) -> None:
     problem = aligned(seed)
     similarity, sharpness = problem.similarity, (15.0, 12.0)
-    normaliser = SoftmaxNormaliser()
+    normaliser = Normaliser()
     normaliser.sharpness = sharpness[0]
     neural = normaliser.beliefs(similarity, 3)
     whole = two_sided(similarity, 3, sharpness)
@@ -222,7 +222,7 @@ def test_the_search_of_some_entities_agrees_with_that_of_all(seed: int) -> None:
 def test_the_nearest_entities_of_unmatched_targets_are_recomputed() -> None:
     problem = aligned(2)
     similarity = problem.similarity
-    neural = SoftmaxNormaliser().beliefs(similarity, 3)
+    neural = Normaliser().beliefs(similarity, 3)
     nobody = torch.zeros(similarity.num_source, dtype=torch.bool)
     unmatched = torch.arange(similarity.num_target) % 5 == 0
     local = LocalUpdate(nobody, unmatched, unmatched, neural, neural)

@@ -9,9 +9,9 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from emea.em.normaliser import (
+    DEFAULT_SHARPNESS,
     MAX_SHARPNESS,
-    MinMaxNormaliser,
-    SoftmaxNormaliser,
+    Normaliser,
     fit_sharpness,
 )
 from emea.matching import similarity as similarity_module
@@ -104,21 +104,20 @@ def test_fit_uses_the_rows_of_the_links() -> None:
     scores, labels = noisy_problem(3)
     everyone = np.concatenate([np.random.default_rng(0).normal(size=(7, 15)), scores])
     links = np.stack([7 + np.arange(40), labels], axis=1)
-    normaliser = SoftmaxNormaliser()
+    normaliser = Normaliser()
     normaliser.fit(from_scores(everyone), torch.from_numpy(links))
     alone = fit_sharpness(torch.from_numpy(scores), torch.from_numpy(labels), 20.0)
     assert normaliser.sharpness == pytest.approx(alone, rel=1e-4)
     assert normaliser.parameters() == {"sharpness": normaliser.sharpness}
-    other = SoftmaxNormaliser()
+    other = Normaliser()
     other.restore(normaliser.parameters())
     assert other.sharpness == normaliser.sharpness
 
 
 def test_without_links_it_warns_and_takes_the_default(caplog: pytest.LogCaptureFixture) -> None:
-    normaliser = SoftmaxNormaliser(default_sharpness=7.0)
-    normaliser.restore({"sharpness": 3.0})
+    normaliser = Normaliser(3.0)
     normaliser.fit(from_scores(np.eye(3)), torch.empty(0, 2, dtype=torch.int64))
-    assert normaliser.sharpness == 7.0
+    assert normaliser.sharpness == DEFAULT_SHARPNESS
     assert "no links" in caplog.text
     normaliser.fit(from_scores(np.eye(3)), torch.empty(0, 2, dtype=torch.int64))
     assert len(caplog.records) == 1  # not in every iteration
@@ -131,7 +130,7 @@ def test_beliefs_are_the_top_of_a_softmax_over_all(
 ) -> None:
     monkeypatch.setitem(similarity_module.BLOCK_BYTES, "cpu", rows_in_block * 15 * 4)
     scores, _ = noisy_problem(1)
-    normaliser = SoftmaxNormaliser(default_sharpness=12.0)
+    normaliser = Normaliser(12.0)
     beliefs = normaliser.beliefs(from_scores(scores), k)
     dense = softmax(12.0 * scores, axis=1)
     order = np.argsort(-scores, axis=1)[:, :k]
@@ -143,7 +142,7 @@ def test_beliefs_are_the_top_of_a_softmax_over_all(
 
 def test_labelled_entities_are_certain() -> None:
     scores = np.array([[3.0, 2, 1, 0], [3, 2, 1, 0], [3, 2, 1, 0]])
-    free = SoftmaxNormaliser(1.0).beliefs(from_scores(scores), 2)
+    free = Normaliser(1.0).beliefs(from_scores(scores), 2)
     clamped = free.clamped(torch.tensor([[0, 1], [2, 3]]))  # inside and outside the candidates
     assert clamped.targets.tolist() == [[0, 1], [0, 1], [0, 3]]
     assert clamped.probs[[0, 2]].tolist() == [[0, 1], [0, 1]]
@@ -156,7 +155,7 @@ def test_labelled_entities_are_certain() -> None:
 @pytest.mark.parametrize("size", [1e-30, 1e4, 1e30])
 def test_extreme_scores_give_probabilities(size: float) -> None:
     scores = size * np.array([[1.0, -1, 0.5], [0, 0, 0], [-1, 1, 1]])
-    normaliser = SoftmaxNormaliser()
+    normaliser = Normaliser()
     normaliser.fit(from_scores(scores), torch.tensor([[0, 2], [1, 0], [2, 1]]))
     for sharpness in (normaliser.sharpness, MAX_SHARPNESS):
         normaliser.restore({"sharpness": sharpness})
@@ -164,14 +163,3 @@ def test_extreme_scores_give_probabilities(size: float) -> None:
         assert beliefs.probs.isfinite().all()
         assert (beliefs.probs.sum(1) <= 1 + 1e-6).all()
         assert (beliefs.probs[:, 0] >= 1 / 3 - 1e-6).all()
-
-
-def test_min_max_scales_within_the_candidates() -> None:
-    normaliser = MinMaxNormaliser()
-    normaliser.fit(from_scores(np.eye(3)), torch.empty(0, 2, dtype=torch.int64))
-    assert normaliser.parameters() == {}
-    similarity = from_scores(np.array([[0.1, 0.9, 0.5, -9.0], [2.0, 2.0, 2.0, 1.0]]))
-    beliefs = normaliser.beliefs(similarity, 3)
-    assert beliefs.targets[0].tolist() == [1, 2, 0]
-    np.testing.assert_allclose(beliefs.probs, [[2 / 3, 1 / 3, 0], [1 / 3] * 3], atol=1e-6)
-    assert normaliser.beliefs(similarity, 1).probs.tolist() == [[1], [1]]

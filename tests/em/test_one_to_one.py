@@ -11,7 +11,7 @@ from scipy.special import logsumexp, softmax
 from emea.config.settings.em import TwoWaySettings
 from emea.em import match_model as one_to_one
 from emea.em.match_model import COMPETITION, UNMATCHED, OneToOneModel, PairFeatures
-from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.normaliser import Normaliser
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.matching.matching_marginals import matching_messages
@@ -136,7 +136,7 @@ def test_the_search_behind_q_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> Non
     two_way = step(problem)
     assert not two_way.uses_search
     alone = two_way(problem.similarity, visible(problem))
-    neural = searched(problem, SoftmaxNormaliser())
+    neural = searched(problem, Normaliser())
     similarity = problem.similarity
     searches = counted(monkeypatch)
     assert_same(two_way(similarity, visible(problem), neural), alone)

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
 from emea.evaluation import joint_ranks as module
-from emea.evaluation.joint_ranks import candidate_ranks, joint_ranks, pool_assignment
+from emea.evaluation.joint_ranks import candidate_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 from emea.matching.kmeans_search import KMeansCells
-from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 
-from ..matching.random_tables import from_scores, pairs_of, random_table
+from ..matching.random_tables import from_scores
 
 
 def joint_order(scores: np.ndarray, probs: np.ndarray) -> list[int]:
@@ -124,37 +123,3 @@ def test_on_a_gpu(cuda: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
             joint = joint_ranks(neural, on_gpu, moved, links)
             assert joint.in_all.tolist() == expected.in_all.tolist()
             assert joint.in_pool.tolist() == expected.in_pool.tolist()
-
-
-TEST = np.array([[0, 4], [2, 1], [3, 3], [5, 0]])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_equals_the_dense_normalisation(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    table = random_table(rng, num_source=7, num_target=6, width=6, fill=0.9)
-    scores = torch.where(table.filled, torch.from_numpy(rng.normal(size=(7, 6))), -torch.inf)
-    found = pool_assignment(PairRanking(table, scores), TEST, rounds=4)
-    sources, targets = TEST[:, 0].tolist(), TEST[:, 1].tolist()
-    inside = {pair: place for pair, place in pairs_of(table).items() if pair[0] in sources}
-    inside = {pair: place for pair, place in inside.items() if pair[1] in targets}
-    dense = np.zeros((7, 6))
-    for pair, place in inside.items():
-        dense[pair] = np.exp(float(scores[place]))
-    for _ in range(4):
-        dense /= np.maximum(dense.sum(1, keepdims=True), 1e-300)
-        dense /= np.maximum(dense.sum(0, keepdims=True), 1e-300)
-    assert pairs_of(found.table) == inside
-    assert inside
-    for pair, place in inside.items():
-        assert float(found.scores[place].exp()) == pytest.approx(dense[pair], rel=1e-9)
-
-
-def test_knows_the_pool_but_not_its_links() -> None:
-    rng = np.random.default_rng(0)
-    table = random_table(rng, num_source=7, num_target=6, width=4)
-    ranking = PairRanking(table, torch.from_numpy(rng.normal(size=(7, 4))))
-    permuted = np.stack([TEST[:, 0], TEST[[1, 0, 3, 2], 1]], axis=1)
-    first, second = pool_assignment(ranking, TEST), pool_assignment(ranking, permuted)
-    assert torch.equal(first.table.filled, second.table.filled)
-    assert torch.equal(first.scores, second.scores)

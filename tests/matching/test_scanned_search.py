@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.normaliser import Normaliser
 from emea.matching import csls, scanned_search
 from emea.matching.candidates import top_candidates
 from emea.matching.scanned_search import GROUP, TILE, scanned
@@ -127,7 +127,7 @@ def test_it_is_not_used_on_a_cpu_or_for_short_rows() -> None:
 @pytest.mark.parametrize("k", [1, 10])
 def test_searches_use_it_where_it_is_usable(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     similarity = random_similarity(2600, 2500)
-    normaliser = SoftmaxNormaliser(7.0)
+    normaliser = Normaliser(7.0)
     plain = (
         top_candidates(similarity, k),
         top_candidates(similarity, k, 7.0),

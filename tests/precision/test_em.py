@@ -9,7 +9,7 @@ from torch import Tensor
 from emea.config.settings.em import TwoWaySettings
 from emea.em.m_step import fit_weights
 from emea.em.match_model import MatchModel, OneToOneModel, PairFeatures
-from emea.em.normaliser import MinMaxNormaliser, SoftmaxNormaliser, fitted_sharpness
+from emea.em.normaliser import Normaliser, fitted_sharpness
 from emea.em.paper_step import compatible_beliefs, conditional
 from emea.em.reports import JointReport
 from emea.em.two_way_step import TwoWayStep
@@ -51,19 +51,12 @@ on_hard_scores = pytest.mark.parametrize("scores", HARD_SCORES.values(), ids=HAR
 @on_hard_scores
 @pytest.mark.parametrize("sharpness", [1e-6, 20.0, 80.0, 1000.0])
 def test_softmax_normaliser(scores: Tensor, sharpness: float) -> None:
-    normaliser = SoftmaxNormaliser(sharpness)
+    normaliser = Normaliser(sharpness)
     single, double = both(lambda given: normaliser.beliefs(from_scores(given), 10), scores)
     # a logit is a difference times the sharpness; the denominator is a sum over all targets
     best = scores.double().sort(dim=1, descending=True).values
     logits = sharpness * (best[:, :1] - best[:, :10])
     assert_near(single.probs, double.probs, relative=(4 * logits + 60 + 8) * ROUNDOFF)
-
-
-@on_hard_scores
-@pytest.mark.parametrize("k", [1, 10])
-def test_min_max_normaliser(scores: Tensor, k: int) -> None:
-    single, double = both(lambda given: MinMaxNormaliser().beliefs(from_scores(given), k), scores)
-    assert_near(single.probs, double.probs, relative=(k + 6) * ROUNDOFF)
 
 
 def cross_entropy(similarity: Similarity, links: Tensor, sharpness: float) -> float:

@@ -31,7 +31,6 @@ NOTHING_TO_ROUND = {
     "emea.rules.compiled_loops": "equal to torch's operations, see tests/rules",
     "emea.rules.literal_rows": "lays rows side by side",
     "emea.rules.relation_overlap": "compared with double precision in tests/rules",
-    "emea.rules.dense_evidence": "compared with double precision in tests/rules",
     "emea.em.members": "a mean, compared with double precision in tests/em",
     "emea.answer.schema": "the inclusions of PARIS, whose estimate is checked",
     "emea.em.local": "keeps rows and gives them back",

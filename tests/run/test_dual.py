@@ -117,18 +117,6 @@ def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, short_run:
     assert 0 < metrics["mapping"]["mutual"]["num_predicted"] < len(lines)
 
 
-@pytest.mark.slow
-def test_a_run_that_knows_the_test_pool_says_so(tiny_config: Configs, tmp_path: Path) -> None:
-    options = ("em=dual", "em.iterations=1", "protocol=released", *SHORT)
-    usual = run_job(tiny_config(*options), tmp_path / "usual").metrics
-    assert "test_pool" not in usual
-    known = run_job(tiny_config(*options, "protocol.test_pool=true"), tmp_path / "pool")
-    metrics = known.metrics
-    assert metrics["protocol"] == "released"
-    assert set(metrics["test_pool"]) == {"hit@1", "hit@5", "hit@10", "mrr", "mr"}
-    assert metrics["test_pool"]["hit@1"] > metrics["final"]["hit@1"] / 2
-
-
 @pytest.mark.parametrize("rule", OTHER_RULES)
 def test_another_rule_is_refused(rule: str, tiny_config: Configs, tmp_path: Path) -> None:
     config = tiny_config("em=dual", f"rule={rule}", *SHORT)

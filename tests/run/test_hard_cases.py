@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.errors import ConfigError, UserError
+from emea.errors import UserError
 from emea.run import job
 from emea.run.job import run_job
 
@@ -62,16 +62,9 @@ def test_pseudolikelihood(tiny_config: Configs, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_minmax_and_blanket(tiny_config: Configs, tmp_path: Path) -> None:
-    normaliser = "em.normaliser._target_=emea.em.normaliser.MinMaxNormaliser"
-    overrides = ("em.iterations=1", normaliser, "rule.markov_blanket=true", "similarity=cosine")
+def test_markov_blanket(tiny_config: Configs, tmp_path: Path) -> None:
+    overrides = ("em.iterations=1", "rule.markov_blanket=true", "similarity=cosine")
     run_and_check(tiny_config(*overrides), tmp_path)
-
-
-def test_dense_evidence_needs_the_softmax(tiny_config: Configs, tmp_path: Path) -> None:
-    normaliser = "em.normaliser._target_=emea.em.normaliser.MinMaxNormaliser"
-    with pytest.raises(ConfigError, match="needs q over all targets"):
-        run_job(tiny_config(normaliser, "em.evidence=dense"), tmp_path / "run")
 
 
 def test_one_labelled_link(

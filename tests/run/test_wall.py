@@ -93,16 +93,6 @@ def test_strict_predictions_do_not_depend_on_test_links(
     assert_wall(config, tmp_path, monkeypatch)
 
 
-@pytest.mark.slow
-def test_dense_evidence_does_not_depend_on_test_links(
-    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tiny_config("em.evidence=dense", "model=lightea", "em.iterations=2", *short())
-    original = assert_wall(config, tmp_path, monkeypatch)
-    candidates = tiny_config("model=lightea", "em.iterations=2", *short())
-    assert predictions(candidates, tmp_path / "d", lambda split: split, monkeypatch) != original
-
-
 @pytest.mark.parametrize(
     "decoding",
     [

@@ -307,13 +307,6 @@ class ReleasedSettings:
     """The protocol of the paper's released code, in which test links influence training."""
 
     seed: int = setting("${seed}", "seed that draws the links", SEED)
-    test_pool: bool = setting(
-        False,
-        "em=dual knows the test entities: pseudo-labels contain no others, and metrics.json has "
-        "the ranks of an assignment inside the test pool (test_pool), for comparison with methods "
-        "that know the pool",
-        source="ours",
-    )
 
 
 @dataclass(frozen=True)

@@ -15,25 +15,9 @@ CANDIDATES = up_to(100_000)
 
 
 @dataclass(frozen=True)
-class NormaliserSettings:
-    """How similarities become probabilities."""
-
-    _target_: str = setting(
-        "emea.em.normaliser.SoftmaxNormaliser",
-        "class that turns similarities into probabilities (Eq. 1-3); another one is "
-        "emea.em.normaliser.MinMaxNormaliser",
-        source="paper, footnote 1",
-    )
-
-
-NORMALISER_EXAMPLE = "{_target_: emea.em.normaliser.MinMaxNormaliser}"
-
-
-@dataclass(frozen=True)
 class PaperEMSettings:
     """EM as in the paper."""
 
-    normaliser: NormaliserSettings = setting(NormaliserSettings(), "", example=NORMALISER_EXAMPLE)
     iterations: int = setting(
         10, "EM iterations", ITERATIONS, source="released EMEA; 5 on 100K pairs"
     )
@@ -52,20 +36,12 @@ class PaperEMSettings:
         POSITIVE,
         source="ours: keeps the weights finite if a rule is always right",
     )
-    evidence: str = setting(
-        "candidates",
-        "targets of a neighbour that count as evidence (PARIS rule): its candidates, or all "
-        "targets (dense), as in the released code",
-        ("candidates", "dense"),
-        source="ours: candidates",
-    )
 
 
 @dataclass(frozen=True)
 class NoEMSettings:
     """No EM: only the neural model."""
 
-    normaliser: NormaliserSettings = setting(NormaliserSettings(), "", example=NORMALISER_EXAMPLE)
     iterations: int = setting(0, "EM iterations; em=none has none", ITERATIONS)
     num_candidates: int = setting(
         10, "candidates whose probabilities are kept in the results", CANDIDATES
