@@ -61,19 +61,6 @@ def test_any_part_can_be_off_alone(part: dict[str, Any]) -> None:
     assert set(problem.labels[:, 1].tolist()).isdisjoint(report.labels[:, 1].tolist())
 
 
-def test_labels_have_only_the_targets_of_the_pool() -> None:
-    problem = aligned(0)
-    usual = reported(problem)
-    kept = np.unique(usual.labels[:, 1])[::2]
-    seen = replace(visible(problem), label_targets=kept)
-    report = step(problem)(problem.similarity, seen)
-    inside = np.isin(usual.labels[:, 1], kept)
-    assert 0 < inside.sum() < len(inside)
-    np.testing.assert_array_equal(report.labels, usual.labels[inside])
-    assert report.label_weights is not None and usual.label_weights is not None
-    assert torch.equal(report.label_weights, usual.label_weights[torch.from_numpy(inside)])
-
-
 def test_a_rule_without_evidence_for_pairs_is_refused() -> None:
     with pytest.raises(ConfigError, match="it needs rule=paris, got AvoidConflict"):
         TwoWayStep(usual(AvoidConflict, aligned(0).pair), num_candidates=4)

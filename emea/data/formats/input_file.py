@@ -2,18 +2,17 @@
 
 import bz2
 import gzip
+import io
 import logging
 import lzma
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from emea.data.formats.limits import Guard, LimitedStream, PackedFile
-from emea.data.formats.zstd import ZstdError, ZstdFile
 from emea.errors import ConfigError, DataError, one_line
 from emea.runtime.regular_file import open_regular
 
@@ -49,7 +48,7 @@ def byte_stream(
             _check_first_bytes(path, start)
             stream.seek(len(UTF8_BOM) if start.startswith(UTF8_BOM) else 0)
             limited = LimitedStream(stream, path, has_lines, guard, packed)
-            yield BufferedReader(limited, CHUNK_SIZE)
+            yield io.BufferedReader(limited, CHUNK_SIZE)
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, ZstdError) as error:
         kind = NAMES[path.suffix.lower()]
         raise DataError(f"{path.name} is damaged or not a {kind} file: {error}") from error
@@ -57,6 +56,65 @@ def byte_stream(
         if error.errno is None and path.suffix.lower() == ".bz2":  # it has no error of its own
             raise DataError(f"{path.name} is damaged or not a bzip2 file: {error}") from error
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+class ZstdError(Exception):
+    """The content is damaged or is not compressed with zstd."""
+
+
+class _Unclosed:
+    """Reads a file and leaves it open. pyarrow closes what it reads from."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+        self.closed = False
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class ZstdFile(io.RawIOBase):
+    """A file compressed with zstd, as a stream of its content.
+
+    Args:
+        file: The compressed file.
+
+    Raises:
+        DataError: pyarrow is missing.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        try:
+            import pyarrow
+        except ImportError as error:
+            raise DataError(
+                "Files compressed with zstd need pyarrow, which is not installed. Decompress the "
+                "file, or run pip install '.[parquet]' in a clone of emea."
+            ) from error
+        self._file = file
+        self._pyarrow = pyarrow
+        self._stream: Any = None
+        self.seek(0)
+
+    def readable(self) -> bool:
+        """Return ``True``: the stream can be read."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a position near the beginning."""
+        self._file.seek(0)
+        source = self._pyarrow.PythonFile(_Unclosed(self._file), mode="r")
+        self._stream = self._pyarrow.CompressedInputStream(source, "zstd")
+        self.read(offset)
+        return offset
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes of the content."""
+        try:
+            block: bytes = self._stream.read(size)
+        except (OSError, self._pyarrow.ArrowException) as error:
+            raise ZstdError(str(error)) from error
+        return block
 
 
 OPENERS: dict[str, Callable[[BinaryIO], Any]] = {
