@@ -1,7 +1,7 @@
 """The interface of a joint step, and wrappers that change a step in one respect."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -140,68 +140,69 @@ class StepWrapper(JointStep):
         self.step.load_state_dict(state)
 
 
-class RejectedPairs(StepWrapper):
-    """Gives the pairs that a person rejected probability 0, and no labels.
+Excludes = Callable[[Tensor, Tensor], Tensor]
+"""Takes sources and targets of pairs, and returns which of the pairs are excluded."""
+
+MOST_TARGETS = 2**31
+"""Bound of the target ids, for one number per pair."""
+
+
+def of_rejected(pairs: IntArray) -> Excludes:
+    """Exclude the pairs that a person rejected, ``[num_pairs, 2]``."""
+    keys = torch.from_numpy(pairs[:, 0] * MOST_TARGETS + pairs[:, 1])
+    return lambda sources, targets: torch.isin(
+        sources * MOST_TARGETS + targets, keys.to(targets.device)
+    )
+
+
+def of_other_kinds(kinds: tuple[IntArray, IntArray]) -> Excludes:
+    """Exclude pairs of different kinds, given the kind of each source and each target entity."""
+    source, target = (torch.from_numpy(of_side.copy()) for of_side in kinds)
+    return lambda sources, targets: (
+        source.to(targets.device)[sources] != target.to(targets.device)[targets]
+    )
+
+
+class ExcludedPairs(StepWrapper):
+    """Gives some pairs probability 0, and no labels.
+
+    The other candidates do not gain that probability, because an entity may have no counterpart.
 
     Args:
         step: The wrapped step.
-        rejected: ``[num_pairs, 2]`` rejected pairs.
+        excludes: Chooses the pairs.
     """
 
-    def __init__(self, step: JointStep, rejected: IntArray) -> None:
+    def __init__(self, step: JointStep, excludes: Excludes) -> None:
         super().__init__(step)
-        self.rejected = rejected
+        self.excludes = excludes
 
     def search(
         self, similarity: Similarity, normaliser: Normaliser, num_candidates: int
     ) -> tuple[Beliefs, FittedSearch | None]:
-        """Return q, in which rejected pairs have probability 0, and its search."""
+        """Return q, in which excluded pairs have probability 0, and its search."""
         offered, searched = self.step.search(similarity, normaliser, num_candidates)
-        return self._excluding(offered, similarity.num_target), searched
+        return self.possible(offered), searched
 
     def __call__(
         self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
     ) -> JointReport:
-        """Remove the rejected pairs from the report of the wrapped step."""
+        """Remove the excluded pairs from the report of the wrapped step."""
         joint = self.step(similarity, visible, neural)
-        kept = self._kept(joint.labels)
+        kept = ~self.excludes(*torch.from_numpy(joint.labels).T)
         weights = joint.label_weights
         return replace(
             joint,
-            beliefs=self._excluding(joint.beliefs, similarity.num_target),
-            labels=joint.labels[kept],
-            label_weights=None if weights is None else weights[torch.from_numpy(kept)],
+            beliefs=self.possible(joint.beliefs),
+            labels=joint.labels[kept.numpy()],
+            label_weights=None if weights is None else weights[kept],
         )
 
-    def _kept(self, labels: IntArray) -> np.ndarray:
-        pairs = set(map(tuple, self.rejected.tolist()))
-        return np.array([tuple(link) not in pairs for link in labels.tolist()], dtype=bool)
-
-    def _excluding(self, beliefs: Beliefs, num_target: int) -> Beliefs:
-        return beliefs.excluding(links_on(self.rejected, beliefs.targets.device), num_target)
-
-
-class PairsOfKinds(RejectedPairs):
-    """Gives pairs of entities of different kinds probability 0, and no labels.
-
-    Args:
-        step: The wrapped step.
-        kinds: The kind of each source entity and of each target entity.
-    """
-
-    def __init__(self, step: JointStep, kinds: tuple[IntArray, IntArray]) -> None:
-        StepWrapper.__init__(self, step)
-        self.kinds = kinds
-
-    def _kept(self, labels: IntArray) -> np.ndarray:
-        kept: np.ndarray = self.kinds[0][labels[:, 0]] == self.kinds[1][labels[:, 1]]
-        return kept
-
-    def _excluding(self, beliefs: Beliefs, num_target: int) -> Beliefs:
-        device = beliefs.targets.device
-        source, target = (torch.from_numpy(kinds.copy()).to(device) for kinds in self.kinds)
-        differs = source.unsqueeze(1) != target[beliefs.targets]
-        return replace(beliefs, probs=beliefs.probs.masked_fill(differs, 0))
+    def possible(self, beliefs: Beliefs) -> Beliefs:
+        """Return the beliefs, with probability 0 for excluded pairs."""
+        sources = torch.arange(beliefs.num_source, device=beliefs.targets.device).unsqueeze(1)
+        excluded = self.excludes(sources, beliefs.targets)
+        return replace(beliefs, probs=beliefs.probs.masked_fill(excluded, 0))
 
 
 class LocalStep(StepWrapper):

@@ -91,22 +91,6 @@ class Beliefs:
         """Return the beliefs on a device."""
         return Beliefs(self.targets.to(device), self.probs.to(device))
 
-    def excluding(self, pairs: Tensor, num_target: int) -> "Beliefs":
-        """Return the beliefs in which some pairs have probability 0.
-
-        The other candidates do not gain that probability, because the entity may have no
-        counterpart at all.
-
-        Args:
-            pairs: ``[num_pairs, 2]`` source and target ids.
-            num_target: Number of entities of the target graph.
-        """
-        sources = torch.arange(self.num_source, device=self.targets.device).unsqueeze(1)
-        excluded = torch.isin(
-            sources * num_target + self.targets, pairs[:, 0] * num_target + pairs[:, 1]
-        )
-        return replace(self, probs=self.probs.masked_fill(excluded, 0))
-
     def hardened(self) -> "Beliefs":
         """Return beliefs with all probability on the best candidate; empty rows stay empty."""
         slots = self.best_slots().unsqueeze(1)

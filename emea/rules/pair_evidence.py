@@ -175,7 +175,13 @@ class EvidenceModel:
             self.source, self.target, beliefs, neighbours=carriers, filled=table.filled
         )
         matched = matched_probs(table, probs)
-        subsumption = self._subsumption(join, beliefs, carriers, matched)
+        sizes = None
+        if self.of_matched:
+            sizes = (
+                matched_sizes(self.source, matched[0]) + self.smoothing,
+                matched_sizes(self.target, matched[1]) + self.smoothing,
+            )
+        subsumption = estimate_subsumption(join, beliefs, self.source, self.target, sizes, carriers)
         joined = JoinedNeighbours.of(join, table, carriers, subsumption)
         rare = overlap = None
         if self.rarity is not None:
@@ -197,21 +203,6 @@ class EvidenceModel:
         targets = beliefs.targets.gather(1, best.indices)
         carries = best.values >= self.least_belief
         return Beliefs(targets, torch.where(carries, best.values, 0.0))
-
-    def _subsumption(
-        self,
-        join: NeighbourJoin,
-        beliefs: Beliefs,
-        carriers: Beliefs,
-        matched: tuple[Tensor, Tensor],
-    ) -> Subsumption:
-        sizes = None
-        if self.of_matched:
-            sizes = (
-                matched_sizes(self.source, matched[0]) + self.smoothing,
-                matched_sizes(self.target, matched[1]) + self.smoothing,
-            )
-        return estimate_subsumption(join, beliefs, self.source, self.target, sizes, carriers)
 
     def _log_doubt(self, joined: JoinedNeighbours, table: PairTable) -> Tensor:
         pieces = log_doubt(

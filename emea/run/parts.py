@@ -28,7 +28,14 @@ from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.em.em_callback import EMCallback, Observer
-from emea.em.joint import JointStep, LocalStep, NoStep, PairsOfKinds, RejectedPairs
+from emea.em.joint import (
+    ExcludedPairs,
+    JointStep,
+    LocalStep,
+    NoStep,
+    of_other_kinds,
+    of_rejected,
+)
 from emea.em.local import LocalUpdate
 from emea.em.members import IndependentMembers, WeightedMembers
 from emea.em.normaliser import Normaliser
@@ -165,7 +172,7 @@ def build_parts(
     local_step = None if local is None else LocalStep(step, local)
     step = local_step or step
     if (kinds := pair.matched_kinds) is not None:
-        step = PairsOfKinds(step, kinds)
+        step = ExcludedPairs(step, of_other_kinds(kinds))
     step = _wrapped(settings, step, visible, decoder)
     labels = [initial_labels(view, pair) for view in visible.of_members(len(make_models))]
     data = LabelDataModule(
@@ -264,7 +271,7 @@ def _wrapped(settings: RunConfig, step: JointStep, visible: Visible, decoder: De
     """Return the step with the rejected pairs, the ensemble and the witnesses of the run."""
     is_local = isinstance(step, LocalStep)
     if visible.rejected is not None:
-        step = RejectedPairs(step, visible.rejected)
+        step = ExcludedPairs(step, of_rejected(visible.rejected))
     num_shared, last_own = settings.num_shared_fits, None
     if num_shared is not None:
         first_shared = max(settings.em.iterations + 1 - num_shared, 1) if num_shared else None

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from emea.data.protocol import Visible
 from emea.data.sources.synthetic import synthetic_pair
-from emea.em.joint import JointStep, RejectedPairs
+from emea.em.joint import ExcludedPairs, JointStep, NoStep, of_rejected
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import ScoredPairs
@@ -25,7 +25,8 @@ Configs = Callable[..., DictConfig]
 
 def test_excluded_pairs_have_no_probability() -> None:
     beliefs = Beliefs(torch.tensor([[3, 1], [0, 3]]), torch.tensor([[0.6, 0.3], [0.5, 0.5]]))
-    found = beliefs.excluding(torch.tensor([[0, 3], [1, 1]]), 4)
+    step = ExcludedPairs(NoStep(), of_rejected(np.array([[0, 3], [1, 1]])))
+    found = step.possible(beliefs)
     assert torch.equal(found.probs, torch.tensor([[0, 0.3], [0.5, 0.5]]))
     pairs = ScoredPairs(torch.tensor([0, 0, 1]), torch.tensor([3, 1, 3]), torch.rand(3))
     assert pairs.among(torch.tensor([[0, 3], [1, 1]]), 4).tolist() == [True, False, False]
@@ -68,7 +69,7 @@ def test_rejected_pairs_are_no_labels(weighted: bool) -> None:
     beliefs = Beliefs(torch.arange(4).unsqueeze(1), probs)
     neural = NeuralBeliefs(torch.eye(4), beliefs, beliefs, None)
     similarity = Cosine()(torch.eye(4), torch.eye(4))
-    rejected = RejectedPairs(step, np.array([[2, 2], [0, 1]]))
+    rejected = ExcludedPairs(step, of_rejected(np.array([[2, 2], [0, 1]])))
     joint = rejected(similarity, cast(Visible, None), neural)
     assert joint.labels.tolist() == [[0, 0], [1, 1], [3, 3]]
     assert joint.beliefs.probs[:, 0].tolist() == [0.5, 0.5, 0.0, 0.5]

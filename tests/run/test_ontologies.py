@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from emea.cli.main import main
 from emea.data.sources.own_files import read_own_files
-from emea.em.joint import NoStep, PairsOfKinds
+from emea.em.joint import ExcludedPairs, NoStep, of_other_kinds
 from emea.literals.match_literals import SimilarLiterals
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import read_config
@@ -73,16 +73,12 @@ def test_equal_names_of_different_kinds_are_no_evidence(
 
 
 def test_beliefs_of_other_kinds_have_no_probability() -> None:
-    step = PairsOfKinds(NoStep(), (np.array([1, 2]), np.array([2, 1, 1])))
+    excludes = of_other_kinds((np.array([1, 2]), np.array([2, 1, 1])))
     beliefs = Beliefs(torch.tensor([[0, 1], [0, 2]]), torch.tensor([[0.5, 0.25], [0.5, 0.25]]))
-    found = step._excluding(beliefs, 3)
+    found = ExcludedPairs(NoStep(), excludes).possible(beliefs)
     assert found.probs.tolist() == [[0, 0.25], [0.5, 0]]
-    assert step._kept(np.array([[0, 0], [0, 1], [1, 0], [1, 1]])).tolist() == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    pairs = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
+    assert excludes(*pairs.T).tolist() == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
