@@ -3,6 +3,8 @@
 import argparse
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +64,6 @@ def main(arguments: Sequence[str]) -> int:
     with logged():
         pair = load_pair(config)
     # torch is imported after the files were read
-    from dataclasses import replace
-
     from emea.divide.cutting import divide
     from emea.run.parts import draw_split, with_literals
 
@@ -137,7 +137,7 @@ def join(arguments: Sequence[str]) -> int:
     folder: Path = options.out or options.division / "joined"
     check_output_folder(folder)
     from emea.divide.division import Division
-    from emea.divide.joining import Joining, chosen_runs, joined_config
+    from emea.divide.joining import JoinedRun, chosen_runs, joined_config, joined_tags
     from emea.run.job import run_job
     from emea.run.result_table import print_results
 
@@ -145,10 +145,10 @@ def join(arguments: Sequence[str]) -> int:
     config = joined_config(options.division, runs)
     config.trust = options.trust
     folder.mkdir(parents=True, exist_ok=True)
-    command = shlex.join(["emea", "join", *arguments])
+    launch = Launch(shlex.join(["emea", "join", *arguments]), tags=joined_tags(runs))
     with logged(folder / LOG_FILE):
-        made = Joining(options.division, runs)
-        print_results(run_job(config, folder, Launch(command), made=made))
+        made = partial(JoinedRun, options.division, runs)
+        print_results(run_job(config, folder, launch, made=made))
     return 0
 
 

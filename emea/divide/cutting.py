@@ -13,7 +13,7 @@ from emea.baselines.paris_reasoner import ParisReasoner
 from emea.data.arrays import FloatArray, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import FEWEST_LABELS, Supervision, has_literals
-from emea.divide.division import Division, visible_checksum, write_part
+from emea.divide.division import Division, are_inside, visible_checksum, write_part
 from emea.errors import DataError, UserError
 
 ROUGH = 0.05
@@ -174,13 +174,13 @@ def _check_labels(
 ) -> None:
     """Raise an error if a part has too little to learn from."""
     least = min(FEWEST_LABELS, len(known.train))
-    for number, (sources, targets) in enumerate(chosen):
-        inside = np.isin(known.train[:, 0], sources) & np.isin(known.train[:, 1], targets)
+    for number, entities in enumerate(chosen):
+        inside, (num_source, num_target) = are_inside(known.train, entities), map(len, entities)
         too_few = inside.sum() < least and not has_literals(pair)
-        if too_few or not len(sources) or not len(targets):
+        if too_few or not num_source or not num_target:
             raise DataError(
                 f"{pair.name} cannot be cut into {len(chosen)} parts: part {number} would have "
-                f"{len(sources):,} and {len(targets):,} entities and {int(inside.sum())} of the "
+                f"{num_source:,} and {num_target:,} entities and {int(inside.sum())} of the "
                 f"{len(known.train):,} training links. Choose fewer parts, or give more links."
             )
 
@@ -190,6 +190,6 @@ def separated_share(links: IntArray, chosen: Sequence[Sequence[IntArray]]) -> fl
     if not len(links):
         return None
     together = np.zeros(len(links), dtype=bool)
-    for sources, targets in chosen:
-        together |= np.isin(links[:, 0], sources) & np.isin(links[:, 1], targets)
+    for entities in chosen:
+        together |= are_inside(links, entities)
     return float(1 - together.mean())

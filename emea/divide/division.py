@@ -222,10 +222,14 @@ def _vectors(vectors: EntityVectors, new_ids: IntArray) -> EntityVectors:
     return EntityVectors(vectors.name, new_ids[vectors.entities[kept]], vectors.values[kept])
 
 
+def are_inside(links: IntArray, chosen: Sequence[IntArray]) -> np.ndarray:
+    """Return which links are between the chosen source and target entities."""
+    return np.isin(links[:, 0], chosen[0]) & np.isin(links[:, 1], chosen[1])
+
+
 def links_between(links: IntArray, chosen: Sequence[IntArray]) -> IntArray:
     """Return the links between the chosen source and target entities, in the ids of the part."""
-    kept = np.isin(links[:, 0], chosen[0]) & np.isin(links[:, 1], chosen[1])
-    columns = zip(chosen, links[kept].T, strict=True)
+    columns = zip(chosen, links[are_inside(links, chosen)].T, strict=True)
     found: IntArray = np.stack([np.searchsorted(ids, column) for ids, column in columns], axis=1)
     return found
 

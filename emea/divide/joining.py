@@ -1,6 +1,6 @@
 """Joins the runs of all parts of a division into one run over the whole graphs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from emea.record.run_folder import (
 from emea.record.run_header import with_own_store
 from emea.record.run_record import FINGERPRINT_TAG, RunHeader, is_finished, read_header
 from emea.record.sync import find_run_folders
-from emea.run.finished_run import Stored, answers_jointly, read_beliefs
+from emea.run.finished_run import answers_jointly, read_beliefs
 from emea.run.observer import announced_sample, compatibility_section, hard_mapping
 from emea.run.outcome import Numbers, Outcome, RunInputs
 
@@ -125,50 +125,32 @@ def joined_config(division: Path, runs: Sequence[PartRun]) -> Any:
     return config
 
 
-@dataclass(frozen=True, eq=False)
-class Joining:
-    """Makes the joined run in place of a run that trains.
-
-    Args:
-        division: The folder of the division.
-        runs: The runs of its parts.
-    """
-
-    division: Path
-    runs: Sequence[PartRun]
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """Tags that tell the joined run from one that trained on the whole graphs."""
-        runs = [one.header.run_id for one in self.runs]
-        return {FINGERPRINT_TAG: digest({"joined": runs}), "joined_parts": str(len(runs))}
-
-    def __call__(self, inputs: RunInputs) -> "JoinedRun":
-        """Return the run, after a check of its data.
-
-        Raises:
-            DataError: If the data changed since the division.
-        """
-        graphs, known = inputs.graphs, inputs.split.supervision
-        record = Division.read(self.division)
-        if visible_checksum(replace(graphs, literals=None), known) != record.checksum:
-            raise DataError(
-                f"The graphs or the known links of {graphs.name} changed since they were divided "
-                f"into {self.division}. Restore them, or divide and run again."
-            )
-        return JoinedRun(self, inputs)
+def joined_tags(runs: Sequence[PartRun]) -> dict[str, str]:
+    """Return tags that tell a joined run from one that trained on the whole graphs."""
+    ids = [one.header.run_id for one in runs]
+    return {FINGERPRINT_TAG: digest({"joined": ids}), "joined_runs": str(len(runs))}
 
 
 class JoinedRun:
     """Has the methods of a run that trains, but takes the beliefs of the runs of all parts.
 
     Args:
-        joining: The runs of the parts.
+        division: The folder of the division.
+        runs: The runs of its parts.
         inputs: Settings, graphs and links of the whole.
+
+    Raises:
+        DataError: If the data changed since the division.
     """
 
-    def __init__(self, joining: Joining, inputs: RunInputs) -> None:
-        self.joining, self.inputs = joining, inputs
+    def __init__(self, division: Path, runs: Sequence[PartRun], inputs: RunInputs) -> None:
+        graphs = replace(inputs.graphs, literals=None)
+        if visible_checksum(graphs, inputs.split.supervision) != Division.read(division).checksum:
+            raise DataError(
+                f"The graphs or the known links of {graphs.name} changed since they were divided "
+                f"into {division}. Restore them, or divide and run again."
+            )
+        self.division, self.runs, self.inputs = division, runs, inputs
         self.is_joint = answers_jointly(inputs.settings.nodes)
         self.labels = torch.from_numpy(inputs.visible.train.copy())
         self.neural: Beliefs | None = None
@@ -178,19 +160,15 @@ class JoinedRun:
         """Read the beliefs of all parts and infer those of the whole."""
         of_neural: list[JudgedPairs] = []
         of_joint: list[JudgedPairs] = []
-        for run, (neural, joint, *_) in self._stored():
+        for run in self.runs:
+            part = read_pair(part_folder(self.division, run.number) / PAIR_FILE)
+            neural, joint, *_ = read_beliefs(run.folder / BELIEFS_FILE, part)
             for beliefs, found in ((neural, of_neural), (joint, of_joint)):
                 if beliefs is not None:
-                    found.append(JudgedPairs.of(self.joining.division, run.number, beliefs))
-        has_joint = bool(of_joint) and (self.is_joint or not of_neural)
-        self.is_joint = has_joint
-        self.neural = self._joined(of_neural, not has_joint) if of_neural else None
-        self.joint = self._joined(of_joint, has_joint) if of_joint else None
-
-    def _stored(self) -> Iterator[tuple[PartRun, Stored]]:
-        for run in self.joining.runs:
-            part = read_pair(part_folder(self.joining.division, run.number) / PAIR_FILE)
-            yield run, read_beliefs(run.folder / BELIEFS_FILE, part)
+                    found.append(JudgedPairs.of(self.division, run.number, beliefs))
+        self.is_joint = bool(of_joint) and (self.is_joint or not of_neural)
+        self.neural = self._joined(of_neural, not self.is_joint) if of_neural else None
+        self.joint = self._joined(of_joint, self.is_joint) if of_joint else None
 
     def _joined(self, judged: "Sequence[JudgedPairs]", is_answer: bool) -> Beliefs:
         """Return the mean beliefs, and for the answer one inference and one calibration."""
@@ -200,8 +178,10 @@ class JoinedRun:
         order = torch.zeros(len(pairs.scores))
         table = tabulate(pairs, order, num_source, num_target, WIDTH)
         found = Beliefs(table.targets, torch.where(table.filled, table.scores, 0.0).float())
-        if not is_answer or graphs.cardinality != Cardinality.ONE_TO_ONE:
-            return found if graphs.cardinality != Cardinality.ONE_TO_ONE else found.clamped(labels)
+        if graphs.cardinality != Cardinality.ONE_TO_ONE:
+            return found  # entities may have several matches, which do not compete
+        if not is_answer:
+            return found.clamped(labels)
         found = one_to_one(table, labels)
         free = torch.ones(num_source, dtype=torch.bool)
         free[labels[:, 0]] = False
@@ -217,10 +197,8 @@ class JoinedRun:
         assert answer is not None, "a run has beliefs"
         ranked = announced_sample(split.test)
         first = answer if self.neural is None else self.neural
-        ranks = {
-            "initial": candidate_ranks(first, ranked),
-            "final": candidate_ranks(answer, ranked),
-        }
+        beliefs = {"initial": first, "final": answer}
+        ranks = {name: candidate_ranks(one, ranked) for name, one in beliefs.items()}
         return Outcome(
             neural=self.neural,
             joint=self.joint,
@@ -241,9 +219,8 @@ class JoinedRun:
         missed = Missed(split.missed_share, pool_size, max(1, pair.target.num_entities))
         initial, final = (both_pools(one, missed) for one in ranks.values())
         best = hard_mapping(answer)
-        sources = np.setdiff1d(
-            np.flatnonzero(best >= 0), np.concatenate([known.train, known.validation])[:, 0]
-        )
+        given = np.concatenate([known.train, known.validation])[:, 0]
+        sources = np.setdiff1d(np.flatnonzero(best >= 0), given)
         pairs = np.stack([sources, best[sources]], axis=1)
         mapping = mapping_metrics(pairs, split.test, split.num_missed)
         validation = ranking_metrics(candidate_ranks(answer, known.validation).in_all)
@@ -257,23 +234,21 @@ class JoinedRun:
             **self._of_parts(),
         }
         reverse = matched_metrics(matched_ranks(pairs, ranked), split.missed_share)
+        by_degree = pair.source.degrees()[ranked[:, 0]]
+        mappings, device = {"final": best}, self.inputs.device
         return {
             "initial": initial,
             "final": final,
             "final_reverse": reverse,
             "mapping": {"all": mapping, "mutual": mapping},
-            "compatibility": compatibility_section(
-                pair, split, {"final": best}, self.inputs.device
-            ),
-            "by_degree": accuracy_by_degree(
-                ranks["final"].in_pool, pair.source.degrees()[ranked[:, 0]]
-            ),
+            "compatibility": compatibility_section(pair, split, mappings, device),
+            "by_degree": accuracy_by_degree(ranks["final"].in_pool, by_degree),
             "history": [entry],
         }
 
     def _of_parts(self) -> Numbers:
         """Return the mean weights of the rules, and time and memory of the runs of the parts."""
-        metrics = [read_metrics(one.folder) for one in self.joining.runs]
+        metrics = [read_metrics(one.folder) for one in self.runs]
         weights = [answered_entry(one).get("weights") or {} for one in metrics]
         return {
             "weights": {name: fmean(one[name] for one in weights) for name in weights[0]},
@@ -283,7 +258,7 @@ class JoinedRun:
                     "seconds": one["seconds"]["total"],
                     "peak_memory_mb": one["peak_memory_mb"],
                 }
-                for run, one in zip(self.joining.runs, metrics, strict=True)
+                for run, one in zip(self.runs, metrics, strict=True)
             ],
         }
 

@@ -39,12 +39,14 @@ class Launch:
         sweep: Name of the sweep that the run belongs to.
         swept: Values of the settings that differ within the sweep, by key.
         read_s: Seconds that the command spent on reading the graphs.
+        tags: Further tags; they replace those of the run.
     """
 
     command: str = ""
     sweep: str | None = None
     swept: Mapping[str, str] = field(default_factory=dict)
     read_s: float = 0.0
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_header(
@@ -73,7 +75,7 @@ def make_header(
         name=run_name({**params, "data.name": pair.name}, launch.swept),
         experiment=config.study,
         params=params,
-        tags=tags,
+        tags={**tags, **launch.tags},
     )
 
 

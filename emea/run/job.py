@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -98,21 +99,6 @@ class TrainedRun(Protocol):
         """Return the beliefs, measured on the test links."""
 
 
-class MadeRun(Protocol):
-    """Makes a run in place of that of the configured method.
-
-    Attributes:
-        tags: Tags that tell the run from one of the configured method.
-    """
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """Further tags of the run."""
-
-    def __call__(self, inputs: RunInputs) -> TrainedRun:
-        """Return the run."""
-
-
 def run_job(
     config: DictConfig,
     folder: Path,
@@ -120,7 +106,7 @@ def run_job(
     pair: GraphPair | None = None,
     resumes: bool = False,
     start_from: WarmStart | None = None,
-    made: MadeRun | None = None,
+    made: Callable[[RunInputs], TrainedRun] | None = None,
 ) -> RunResult:
     """Run one configuration and write its records into the folder.
 
@@ -142,15 +128,9 @@ def run_job(
     job = prepare(config, folder, pair, resumes)
     shown = without_secrets(config)
     header = make_header(shown, job.pair, job.inputs.visible.uses_test_links, launch)
-    if made is not None:
-        header = replace(header, tags={**header.tags, **made.tags})
-    else:
-        check_memory(
-            job.inputs.settings,
-            job.inputs.graphs,
-            job.inputs.device,
-            len(job.inputs.visible.train),
-        )
+    if made is None:
+        given = job.inputs
+        check_memory(given.settings, given.graphs, given.device, len(given.visible.train))
     if job.inputs.settings.own.skip_recorded:
         # the other jobs of a sweep are in sibling folders
         refuse_recorded(header, [folder if launch.sweep is None else folder.parent])

@@ -13,6 +13,8 @@ from emea.divide.division import Division
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
 
+from ..sweeping import ROOT, called
+
 pytest.importorskip("pymetis")
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -107,6 +109,39 @@ def test_division_and_answers_do_not_depend_on_test_links(method: str, tmp_path:
         files = [*sorted((folder / "d").glob("part-*/*")), folder / "d" / "division.json"]
         found.append([path.read_bytes() for path in [*files, run / "alignment.tsv"]])
     assert found[0] == found[1] == found[2]
+
+
+def test_a_joined_run_can_be_updated(tmp_path: Path) -> None:
+    known = ["--links", str(EXAMPLES / "seeds.tsv"), "--parts", "2", "--out", str(tmp_path / "d")]
+    assert emea(["divide", *GRAPHS, *known]) == 0
+    run = joined(tmp_path / "d", 2, *QUICK)
+    lines = Path(GRAPHS[0]).read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "new.nt").write_text("".join(lines[:-5]), encoding="utf-8")
+    update = ["update", str(run), "--source", str(tmp_path / "new.nt")]
+    assert emea([*update, "--out", str(tmp_path / "updated")]) == 0
+    assert len((tmp_path / "updated" / "alignment.tsv").read_text().splitlines()) > 10
+
+
+@pytest.mark.slow
+def test_a_sweep_repeats_only_parts_without_a_finished_run(tmp_path: Path) -> None:
+    assert emea(["divide", *SYNTHETIC, "--parts", "2", "--out", str(tmp_path / "d")]) == 0
+    typed = [
+        str(ROOT / "run.py"),
+        "-m",
+        *ALIKE,
+        *QUICK,
+        "data.division=d",
+        "data.part=0,1",
+        "skip_recorded=true",
+    ]
+    typed += ["hydra.sweep.dir=d/runs"]
+    assert called(tmp_path, *typed).returncode == 0
+    for name in ("metrics.json", "run.json"):  # as if it had been killed
+        (tmp_path / "d" / "runs" / "1-data.part_1" / name).unlink()
+    again = called(tmp_path, *typed)
+    assert again.returncode == 0
+    assert (again.stdout + again.stderr).count("Already recorded") == 1
+    assert emea(["join", str(tmp_path / "d")]) == 0
 
 
 def told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
