@@ -17,12 +17,13 @@ from emea.baselines.reasoner import (
     fixed_log_doubt,
 )
 from emea.config.settings.cardinality import Cardinality
+from emea.data.entity_kinds import EntityKind
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
 from emea.rules.directed_triples import DirectedTriples, TailGroups
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs, implied_pairs
-from emea.rules.literal_rows import literal_rows, with_values
+from emea.rules.literal_rows import literal_rows, named_pairs, with_values
 from emea.rules.negative_evidence import Difference, lowered, negative_evidence
 from emea.rules.neighbour_join import join_neighbours
 from emea.rules.pair_evidence import log_doubt
@@ -36,6 +37,9 @@ FACTOR_TOLERANCE = 0.02
 
 MOST_WAITS = 10
 """Iterations that a settled matching waits for the negative evidence to settle, at most."""
+
+LEAST_NAMED = 0.5
+"""Share of the seed links with names that match from which other terms need such names, too."""
 
 AnyMatching = Matching | ManyMatching
 
@@ -58,6 +62,8 @@ class ParisReasoner(Reasoner):
         differences, former: What differences were worth in the last iteration and before it.
         factors: What a difference in each attribute multiplied the odds by in the last iteration.
         factor_change: Their largest change in the last iteration.
+        named: Pairs of classes and properties of two ontologies whose names match. In the small
+            graph of a schema, structure alone also supports many pairs that mean something else.
     """
 
     theta = 0.1  # released PARIS and PRASE
@@ -95,6 +101,7 @@ class ParisReasoner(Reasoner):
         )
         kinds = pair.matched_kinds
         self.kinds = kinds and [torch.from_numpy(one.copy()).to(device) for one in kinds]
+        self.named = named_pairs(pair, device)
         self.negative = negative_evidence(pair, self.functionality, device)
         self.factors: dict[int, float] = {}
         self.differences: list[Difference] = []
@@ -103,6 +110,10 @@ class ParisReasoner(Reasoner):
 
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> AnyMatching:
         """Align from seed links; the encoder is not used."""
+        if len(seeds) and self.named is not None:
+            has_names = self._have_names(*seeds.T).double()
+            # in ontologies in different languages, structure finds what names do not
+            self.named = self.named if has_names.mean() >= LEAST_NAMED else None
         known = self.certain(seeds)
         return self.settled(known, known, observer)
 
@@ -192,7 +203,15 @@ class ParisReasoner(Reasoner):
             if self.kinds is not None:
                 same = self.kinds[0][pairs.sources] == self.kinds[1][pairs.targets]
                 pairs = pairs.kept(same)
+            if self.named is not None:
+                pairs = pairs.kept(self._have_names(pairs.sources, pairs.targets))
             yield self._lowered(pairs, differences) if differences else pairs
+
+    def _have_names(self, sources: Tensor, targets: Tensor) -> Tensor:
+        """Return whether the names of terms match. Individuals need no names."""
+        assert self.named is not None and self.kinds is not None
+        is_individual = self.kinds[0][sources] == EntityKind.INDIVIDUAL
+        return is_individual | torch.isin(sources * self.num_target + targets, self.named)
 
     def _differences(self, included: Subsumption, matching: AnyMatching) -> list[Difference]:
         """Estimate what different values are worth, and note how much that changed."""

@@ -3,10 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
+from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
@@ -92,6 +95,32 @@ def _stacked(first: Tensor, second: Tensor, width: int) -> Tensor:
         for part in (first, second)
     ]
     return torch.cat(rows)
+
+
+def named_pairs(pair: GraphPair, device: torch.device | str = "cpu") -> Tensor | None:
+    """Return ``source * num_target + target`` of entities of two ontologies that share a value.
+
+    The result is ``None`` if the graphs are not ontologies or have no literals.
+    """
+    found = pair.literals
+    if found is None or pair.matched_kinds is None:
+        return None
+    sides = (pair.source, found.source), (pair.target, found.target)
+    first, second = (_holders(*side) for side in sides)
+    shape = first.shape[1], second.shape[1]
+    ones = np.ones(len(found.pairs), dtype=np.int32)
+    matched = sp.csr_matrix((ones, (found.pairs[:, 0], found.pairs[:, 1])), shape=shape)
+    rows, columns = (first @ matched @ second.T).nonzero()
+    keys = rows.astype(np.int64) * pair.target.num_entities + columns
+    return torch.from_numpy(keys).to(device)
+
+
+def _holders(graph: KnowledgeGraph, extended: KnowledgeGraph) -> sp.csr_matrix:
+    """Return ``[num_entities, num_nodes]`` which values entities have."""
+    held = extended.triples[extended.triples[:, 1] >= graph.num_relations]
+    shape = graph.num_entities, extended.num_entities
+    ones = np.ones(len(held), dtype=np.int32)
+    return sp.csr_matrix((ones, (held[:, 0], held[:, 2])), shape=shape)
 
 
 def literal_rows(pair: GraphPair, device: torch.device | str = "cpu") -> LiteralRows | None:
