@@ -22,6 +22,7 @@ from emea.explain.explanation import (
     Case,
     Claim,
     Contribution,
+    Differing,
     Entity,
     Explanation,
     Term,
@@ -30,6 +31,7 @@ from emea.explain.explanation import (
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import answered_entry
 from emea.rules.literal_rows import with_values
+from emea.rules.negative_evidence import Difference
 from emea.rules.support import Piece, Support, support_of
 from emea.run.finished_run import FinishedRun
 from emea.run.parts import with_literals
@@ -75,6 +77,8 @@ class Explainer:
         shown = with_values(pair) if has_values else pair
         self.source = GraphSide(run.pair.source, shown.source, self.grounds.source, "source")
         self.target = GraphSide(run.pair.target, shown.target, self.grounds.target, "target")
+        last = self.reasoning.last
+        self._negative = None if last is None else last[0].negative
         self.weights: dict[str, float] = answered_entry(run.metrics).get("weights") or {}
         known = run.split.supervision
         parts = {"validation": known.validation, "train": known.train, "test": run.split.test}
@@ -143,6 +147,7 @@ class Explainer:
             joint_prob=prob_of(run.joint, source, target),
             final_prob=prob_of(run.beliefs, source, target),
             witnesses=_witnesses(run, source, target),
+            differing=self._differing(source, target),
             value=support.value,
             evidence=support.total,
             coverage=features.get("coverage"),
@@ -255,6 +260,30 @@ class Explainer:
                 one = side.entity(neighbour)
                 found.append(Unmatched(one, relations, believed, prob, best in near))
         return tuple(sorted(found, key=lambda one: -one.prob))
+
+    @cached_property
+    def _differences(self) -> list[Difference]:
+        if self._negative is None or self.reasoning.last is None:
+            return []
+        matching = self.reasoning.last[1]
+        pairs, probs = matching.pairs(), matching.pair_probs()
+        return self._negative.differences(self.grounds.included, pairs, probs)
+
+    def _differing(self, source: int, target: int) -> tuple[Differing, ...]:
+        """Return the values that count against a pair."""
+        if self._negative is None:
+            return ()
+        found = self._negative.values_that_differ(self._differences, source, target)
+        return tuple(
+            Differing(
+                self.source.relation(one.relation),
+                self.target.relation(one.target_relation),
+                self.source.entity(value),
+                self.target.entity(other),
+                factor,
+            )
+            for one, value, other, factor in found
+        )
 
     def _claims(self, source: int, target: int) -> list[Claim]:
         beliefs = self.run.beliefs

@@ -94,6 +94,25 @@ class Unmatched:
 
 
 @dataclass(frozen=True)
+class Differing:
+    """Values of corresponding attributes that differ (negative evidence of PARIS).
+
+    Args:
+        relation: The attribute of the source entity.
+        target_relation: The attribute of the target.
+        value: The value of the source entity.
+        target_value: The value of the target.
+        factor: What the difference multiplies the odds of the pair by.
+    """
+
+    relation: Relation
+    target_relation: Relation
+    value: Entity
+    target_value: Entity
+    factor: float
+
+
+@dataclass(frozen=True)
 class Claim:
     """Another source entity with the same candidate.
 
@@ -154,6 +173,7 @@ class Case:
         link: Which links of the data contain the pair: train, validation or test. It is shown for
             information; nothing else uses it.
         witnesses: Number of encoders whose best target it is, and number of all encoders.
+        differing: Values that count against the pair, the worst first.
     """
 
     target: Entity
@@ -174,6 +194,7 @@ class Case:
     num_claimed_best: int
     link: str | None
     witnesses: tuple[int, int] | None = None
+    differing: tuple[Differing, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,22 @@ def lacking(explanation: Explanation) -> list[str]:
 
 def against(explanation: Explanation) -> list[str]:
     """Return what speaks against each candidate: missing support and rival claims."""
-    return [*lacking(explanation), *map(conflicts, _cases(explanation))]
+    cases = _cases(explanation)
+    return [
+        *lacking(explanation),
+        *map(conflicts, cases),
+        *(line for case in cases for line in differing(case)),
+    ]
+
+
+def differing(case: Case) -> list[str]:
+    """Describe the values that count against a target."""
+    return [
+        f"{case.target.short}: {relation(one.relation)} {one.value.short} differs from "
+        f"{relation(one.target_relation)} {one.target_value.short} "
+        f"(odds multiplied by {number(one.factor)})"
+        for one in case.differing[:MOST_LISTED]
+    ]
 
 
 def conflicts(case: Case) -> str:

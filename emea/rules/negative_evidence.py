@@ -136,6 +136,20 @@ class NegativeEvidence:
             total[compared.rows] += torch.log1p(-(1 - compared.agree) * (1 - one.factor))
         return total
 
+    def values_that_differ(
+        self, differences: Sequence[Difference], source: int, target: int
+    ) -> list[tuple[Difference, int, int, float]]:
+        """Return the differing values of a pair, and what each multiplies its odds by."""
+        found = []
+        rows = torch.tensor([source]), torch.tensor([target])
+        for one in differences:
+            factor = float(self.log_factors([one], *rows).exp())
+            if factor < 1:
+                value = self.single[0][one.relation][source]
+                other = self.single[1][one.target_relation][target]
+                found.append((one, int(value), int(other), factor))
+        return sorted(found, key=lambda row: row[-1])
+
     def _attributes(self, included: Subsumption) -> list[tuple[int, int]]:
         """Return pairs of attributes of which each is the other's best counterpart."""
         relations = included.keys // included.num_target_relations
