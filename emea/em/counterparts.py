@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.data.arrays import FloatArray
 from emea.em.m_step import stacked_examples
 
 Given = tuple[Tensor, Tensor, Tensor]
@@ -25,8 +26,14 @@ FIRST_SHARE = 0.5
 LEAST_GAP = 1e-3
 """Smallest number that an estimate divides by."""
 
-NUM_SAMPLES, LEVEL = 500, 0.95
-"""Bootstrap samples of an interval, and its level."""
+NUM_SAMPLES, INTERVAL = 500, 1.96
+"""Bootstrap samples of a variance, and the half width of a 95% interval in standard deviations."""
+
+MEAN_DEVIATION = 0.1
+"""Standard deviation of the prior around the mean probability (chosen on synthetic pairs)."""
+
+MOST_COUNT = 1.5
+"""Largest adjusted count."""
 
 
 class Share(NamedTuple):
@@ -71,15 +78,45 @@ def estimated_shares(
     weights: Tensor,
 ) -> tuple[Share, ...]:
     """Return the estimated share of entities with a counterpart on each side."""
-    return tuple(
+    estimates = [
         estimated_share(
             matched[side][unlabelled[side]],
             matched_probs(given, weights),
             matched_probs(masked_copies(given), weights),
-            float((given[2] < given[0].shape[1] - 1).double().mean()),
         )
         for side, given in enumerate(examples)
-    )
+    ]
+    sizes = [max(1, int(of_side.sum())) for of_side in unlabelled[: len(examples)]]
+    recalls = [float((given[2] < given[0].shape[1] - 1).double().mean()) for given in examples]
+    return pooled(estimates, sizes, recalls)
+
+
+def pooled(
+    estimates: Sequence[tuple[float, float]], sizes: Sequence[int], recalls: Sequence[float]
+) -> tuple[Share, ...]:
+    """Return the shares that follow from a common number of matches.
+
+    A match has one entity of each side. Both sides therefore have equally many entities with a
+    counterpart, at most as many as the smaller side has entities. The estimates of this number are
+    averaged by the inverse of their variances. Their errors are taken as fully correlated, because
+    both sides have the same links.
+
+    Args:
+        estimates: The estimated share of each side, and its standard deviation.
+        sizes: The number of unlabelled entities of each side.
+        recalls: Share of the links of each side whose pair is a candidate.
+    """
+    numbers, deviations = np.array(estimates).T * np.array(sizes)
+    weights = deviations**-2 / (deviations**-2).sum()
+    number, spread = float(weights @ numbers), INTERVAL * float(weights @ deviations)
+    shares = []
+    for num, recall in zip(sizes, recalls, strict=True):
+        value, low, high = (
+            min(max(one, LEAST_SHARE * num), min(sizes)) / num
+            for one in (number, number - spread, number + spread)
+        )
+        shares.append(Share(value, low, high, max(value * recall, LEAST_SHARE)))
+    return tuple(shares)
 
 
 def matched_probs(given: Given, weights: Tensor) -> Tensor:
@@ -89,31 +126,38 @@ def matched_probs(given: Given, weights: Tensor) -> Tensor:
     return 1 - torch.softmax(logits, dim=1)[:, -1]
 
 
-def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor, recall: float) -> Share:
+def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> tuple[float, float]:
     """Estimate the share of entities with a counterpart from their probabilities of a match.
 
-    The mean probability estimates the share of the entities whose counterpart is a candidate. The
-    recall of the candidates completes it. The mean is precise, but it follows the weights, which
-    follow earlier estimates. It is therefore bounded by the interval of an estimate that only
-    assumes that links are drawn like other entities with a counterpart (adjusted count; Forman,
-    2008)::
+    The adjusted count (Forman, 2008) only assumes that links are drawn like other entities with a
+    counterpart, and masked links like those without::
 
         mean(unlabelled) = share * mean(linked) + (1 - share) * mean(masked)
 
-    The interval is that of a bootstrap over links and entities.
+    With few links, its variance is large. The mean probability of unlabelled entities has hardly
+    any, but it follows the weights, which follow earlier estimates. It is the mean of a normal
+    prior, and the adjusted count is an observation with the variance of a bootstrap over links and
+    entities.
+
+    Returns:
+        The mean and the standard deviation of the posterior.
     """
     rng = np.random.default_rng(0)
     both = torch.stack([linked, masked]).double().cpu().numpy()
     of_all = unlabelled.double()
-    mean, num = float(of_all.mean()), max(1, len(of_all))
-    deviation = float(of_all.std(correction=0)) / num**0.5
+    mean, num = float(of_all.mean()) if len(of_all) else 1.0, max(1, len(of_all))
+    deviation = float(of_all.std(correction=0)) / num**0.5 if len(of_all) else 0.0
     draws = rng.integers(0, both.shape[1], (NUM_SAMPLES, both.shape[1]))
     means = mean + deviation * rng.standard_normal(NUM_SAMPLES)
-    linked_means, masked_means = both[:, draws].mean(2)
-    gaps = np.maximum(linked_means - masked_means, LEAST_GAP)
-    samples = np.clip((means - masked_means) / gaps, LEAST_SHARE, 1.0)
-    tail = (1 - LEVEL) / 2
-    low, high = (float(bound) for bound in np.quantile(samples, [tail, 1 - tail]))
-    found = min(max(mean, low), high)
-    value = min(max(mean / max(recall, LEAST_GAP), low), high)
-    return Share(value, low, high, found)
+    counts = _adjusted(means, *both[:, draws].mean(2))
+    # if all links are matched, a bootstrap sees no variance; that of a share's posterior is left
+    precision = 1 / (float(counts.var()) + (len(linked) + 2) ** -2)
+    total = precision + MEAN_DEVIATION**-2
+    count = float(_adjusted(np.array(mean), *both.mean(1)))
+    return (precision * count + MEAN_DEVIATION**-2 * mean) / total, total**-0.5
+
+
+def _adjusted(means: FloatArray, linked: FloatArray, masked: FloatArray) -> FloatArray:
+    """Return the adjusted count; above 1 it is kept, so that its variance is not too small."""
+    found: FloatArray = (means - masked) / np.maximum(linked - masked, LEAST_GAP)
+    return np.clip(found, 0, MOST_COUNT)

@@ -17,6 +17,7 @@ from emea.em.counterparts import (
     Share,
     estimated_share,
     masked_copies,
+    pooled,
     weighted_examples,
 )
 from emea.em.m_step import fit_weights
@@ -106,10 +107,23 @@ def test_the_share_of_a_mixture_is_found(share: float, shift: float) -> None:
     odds = np.log(share / (1 - share)) + shift
     linked, masked = (expit(rng.normal(mean, 2.0, 400) + odds) for mean in (2.0, -2.0))
     every = drawn(share, 20_000, 1, shift)
-    found = estimated_share(*map(torch.from_numpy, (every, linked, masked)), recall=1.0)
-    assert found.low <= share <= found.high
-    assert found.value == pytest.approx(share, abs=0.06)
-    assert found.high - found.low < 0.25
+    found, deviation = estimated_share(*map(torch.from_numpy, (every, linked, masked)))
+    assert found == pytest.approx(share, abs=min(0.06, 2.5 * deviation))
+    few, wider = estimated_share(*map(torch.from_numpy, (every, linked[:10], masked[:10])))
+    assert few == pytest.approx(share, abs=2.5 * wider) and deviation < wider < 0.1
+
+
+def test_both_sides_have_the_same_number_of_matches() -> None:
+    source, target = pooled([(0.6, 0.1), (0.9, 0.05)], (100, 50), (0.9, 0.8))
+    number = (60 / 10**2 + 45 / 2.5**2) / (1 / 10**2 + 1 / 2.5**2)
+    assert (100 * source.value, 50 * target.value) == pytest.approx((number, number))
+    spread = 1.96 * (10 / 10**2 + 2.5 / 2.5**2) / (1 / 10**2 + 1 / 2.5**2)
+    assert 100 * source.low == pytest.approx(number - spread)
+    assert (source.found, target.found) == pytest.approx((0.9 * source.value, 0.8 * target.value))
+    # the smaller side is a limit, also of the interval
+    source, target = pooled([(0.8, 0.1), (1.1, 0.1)], (100, 50), (1.0, 1.0))
+    assert (source.value, source.high, target.value, target.high) == (0.5, 0.5, 1.0, 1.0)
+    assert pooled([(0.4, 0.1)], (10,), (1.0,))[0].value == pytest.approx(0.4)
 
 
 def without_targets(pair: GraphPair, share: float, seed: int) -> GraphPair:
