@@ -275,6 +275,22 @@ def test_the_threshold_filters_and_the_search(visit: Any, page: Path, explainer:
 
 
 @pytest.mark.browser
+def test_a_namespace_is_searched_as_a_part_of_an_iri(
+    visit: Any, explainer: Explainer, tmp_path: Path
+) -> None:
+    pair = explainer.run.pair
+    names = [f"http://places.example/{number}" for number in range(pair.source.num_entities)]
+    source = replace(pair.source, entity_names=names)
+    pair = replace(pair, source=source)
+    text = run_page(Explainer(replace(explainer.run, pair=pair)), tmp_path)
+    write_page(text, tmp_path / "page.html", False)
+    shown = visit.open(tmp_path / "page.html")
+    for word, rows in (("places", "0 rows"), ("places.example/149", "1 row"), ("example/", "150 rows")):
+        shown.get_by_label("Search").fill(word)
+        shown.get_by_text(rows, exact=True).wait_for()
+
+
+@pytest.mark.browser
 def test_keyboard_blind_labelling_and_narrow_screens(visit: Any, page: Path) -> None:
     shown = visit.open(page)
     shown.locator(".grid").focus()

@@ -57,7 +57,7 @@ class Graph {
   }
 
   searched(node) {
-    return `${this.labels?.[node] ?? ""} ${this.short(node)} ${this.names[node]}`.toLowerCase();
+    return this.labels?.[node] ? `${this.short(node)} ${localName(this.names[node])}` : this.short(node);
   }
 
   relation(directed) {
@@ -137,11 +137,19 @@ class Matches {
     });
   }
 
-  // what the search looks at; made after the page is shown, or by the first search
+  // what the search looks at, short names before full ones; made after the page is shown, or by the first search
   get texts() {
-    this._texts ??= this.sources.map((one, row) =>
-      `${this.source.searched(one)} ${this.best[row] < 0 ? "" : this.target.searched(this.best[row])}`);
+    this._texts ??= this.sources.map((one, row) => {
+      const ends = [[this.source, one], [this.target, this.best[row]]].filter(([, node]) => node >= 0);
+      const names = (of) => ends.map(of).join(" ").toLowerCase();
+      return [names(([graph, node]) => graph.searched(node)), names(([graph, node]) => graph.names[node])];
+    });
     return this._texts;
+  }
+
+  // a word with a slash or a colon is a part of an IRI; namespaces would match most other words in all rows
+  has(row, word) {
+    return this.texts[row][0].includes(word) || (/[/:]/.test(word) && this.texts[row][1].includes(word));
   }
 
   // [target, probability] of a source entity, most probable first

@@ -66,10 +66,10 @@ class Table {
 
   update() {
     this.count();
-    const fits = FILTERS[this.filter], texts = this.query.length ? this.matches.texts : null;
+    const fits = FILTERS[this.filter];
     const found = [];
     for (let row = 0; row < this.matches.size; row++) {
-      if (fits(this, row) && this.query.every((word) => texts[row].includes(word))) found.push(row);
+      if (fits(this, row) && this.query.every((word) => this.matches.has(row, word))) found.push(row);
     }
     this.rows = this._sorted(found);
     this.body.style.height = `${this.rows.length * ROW_HEIGHT}px`;
