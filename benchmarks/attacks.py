@@ -325,7 +325,7 @@ def file_attacks() -> Iterator[Attack]:
         "outputs/x": f"run hydra.run.dir=outputs/x {TINY}",
         "outputs/x/.hydra": f"run hydra.run.dir=outputs/x {TINY}",
         "why": "explain run --entity 3 --html why --json why",
-        "c.csv": "compare run run --csv c.csv",
+        "c.html": "compare run run --html c.html",
         "run/.running": "run resume=run",
         "killed/.running": "run resume=killed",
     }.items():
