@@ -154,6 +154,7 @@ if __name__ == "__main__":
     import emea.update.updating  # noqa: F401
 
     prepare(place)
+    times = int(sys.argv[2]) if len(sys.argv) > 2 else 12
     for one in sys.argv[3:] or WORKS:
-        for outcome in attempts(one, place, int((*sys.argv[2:3], 12)[0])):
+        for outcome in attempts(one, place, times):
             print(json.dumps(outcome), flush=True)

@@ -82,4 +82,5 @@ def writing(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(f"{place} cannot be written: {error}") from error
+        reason = error.strerror or error  # it may name a temporary file
+        raise DataError(f"{place} cannot be written: {reason}. Choose another place.") from error

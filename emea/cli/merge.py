@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     ]
     pair = _pair(options.run, options.trust)
     file = options.out or options.run / "merged.nt"
-    with writing(file.parent):
+    with writing(file):
         write_lines(file, merged_lines(pair, matches))
     print(f"Merged {len(matches):,} matches of {pair.name}.")
     print(file)

@@ -232,7 +232,9 @@ def error_text(error: Exception) -> str:
     key = next((line.split(": ", 1)[1] for line in lines if line.startswith("full_key: ")), "")
     if key and lines[0] == "Cannot merge DictConfig with ListConfig":
         return f"{key} must be a group of settings, got a list"
-    return f"{key}: {lines[0]}" if key else first_line(error)
+    text = f"{key}: {lines[0]}" if key else first_line(error)
+    is_plugin = re.search("Could not find 'hydra/(launcher|sweeper)/", text)
+    return f"{text}. Install it: docs/sweeps.md lists the extras" if is_plugin else text
 
 
 def first_line(error: Exception) -> str:

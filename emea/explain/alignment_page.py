@@ -164,7 +164,7 @@ def _facts(metrics: Any, with_test: bool) -> dict[str, str]:
         "Method": f"{metrics['method']}{model}{em}, decoding={metrics['decoding']}",
         "Protocol": f"{protocol}: {seen_links(protocol)}",
         "Links": f"{given}, {links['test']:,} for test" if with_test else given,
-        "Matches": f"{export['num_answered']:,} found, {export['num_unmatched']:,} source entities without",
+        "Matches": f"{export['num_answered']:,} found, {export['num_unmatched']:,} sources without",
     }
     if "counterparts" in metrics:
         share = metrics["counterparts"]["source"]

@@ -16,7 +16,7 @@ from emea.config.instantiate import check_trusted
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.errors import DataError
+from emea.errors import DataError, writing
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import (
     damaged,
@@ -151,20 +151,17 @@ def write_run(folder: Path, run: FinishedRun, records: Mapping[str, bytes]) -> N
     Raises:
         DataError: If the folder has other content, or cannot be written to.
     """
-    try:
-        with locked_folder(folder):
-            own = {LOCK_FILE, LOG_FILE}
-            others = [path for path in folder.iterdir() if path.name not in own]
-            if not is_run_folder(folder) and others:
-                raise DataError(f"{folder} contains other files than a run. Choose another folder.")
-            if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
-                make_room(folder)
-            start_record(folder, run.header)  # unfinished until everything is written
-            write_pair(folder / PAIR_FILE, run.pair)
-            for name, content in records.items():
-                write_atomic(folder / name, content)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
+    with writing(folder), locked_folder(folder):
+        own = {LOCK_FILE, LOG_FILE}
+        others = [path for path in folder.iterdir() if path.name not in own]
+        if not is_run_folder(folder) and others:
+            raise DataError(f"{folder} contains other files than a run. Choose another folder.")
+        if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
+            make_room(folder)
+        start_record(folder, run.header)  # unfinished until everything is written
+        write_pair(folder / PAIR_FILE, run.pair)
+        for name, content in records.items():
+            write_atomic(folder / name, content)
 
 
 def read_records(folder: Path) -> dict[str, bytes]:

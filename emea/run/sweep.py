@@ -124,6 +124,7 @@ class SweepSummary(Callback):
             folder.mkdir(parents=True, exist_ok=True)
             plan = {"num_jobs": self.num_jobs, "swept": _swept_keys(overrides)}
             write_json(folder / PLAN_FILE, plan)
+            logger.info("Checking the settings of %s runs", self.num_jobs or "all")
         except OSError as error:
             logger.warning("The plan of the sweep was not written to %s: %s", folder, error)
 

@@ -71,3 +71,6 @@ def test_the_graphs_of_a_run_become_one(tmp_path: Path, capsys: pytest.CaptureFi
     (run / "bad.tsv").write_text("source\ttarget\tprobability\na\tb\tmany\n")
     assert main(["merge", str(run), "--alignment", str(run / "bad.tsv")]) == 1
     assert "cannot be read as an alignment.tsv" in capsys.readouterr().err
+    assert main(["merge", str(run), "--out", "/proc/merged.nt"]) == 1
+    reason = "No such file or directory. Choose another place."
+    assert capsys.readouterr().err == f"error: /proc/merged.nt cannot be written: {reason}\n"

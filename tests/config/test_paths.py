@@ -60,7 +60,7 @@ def test_an_error_of_hydra_ends_with_one_sentence(tmp_path: Path) -> None:
     )
     done = called_here(tmp_path, "hydra/launcher=nobody")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert "Could not find 'hydra/launcher/nobody'" in done.stderr
+    assert "Could not find 'hydra/launcher/nobody'. Install it: docs/sweeps.md" in done.stderr
 
 
 @pytest.mark.parametrize("trust", [["not_there"], ["os", "not_there.inside"], [".a"], [""]])

@@ -285,7 +285,11 @@ def test_a_namespace_is_searched_as_a_part_of_an_iri(
     text = run_page(Explainer(replace(explainer.run, pair=pair)), tmp_path)
     write_page(text, tmp_path / "page.html", False)
     shown = visit.open(tmp_path / "page.html")
-    for word, rows in (("places", "0 rows"), ("places.example/149", "1 row"), ("example/", "150 rows")):
+    for word, rows in (
+        ("places", "0 rows"),
+        ("example/149", "1 row"),
+        ("example/", "150 rows"),
+    ):
         shown.get_by_label("Search").fill(word)
         shown.get_by_text(rows, exact=True).wait_for()
 

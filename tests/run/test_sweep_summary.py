@@ -127,11 +127,12 @@ def test_each_job_says_its_number(
     summary.on_multirun_start(config)
     elsewhere = pickle.loads(pickle.dumps(summary))  # as launchers send it to other processes
     elsewhere.on_job_start(config)
-    (message,) = caplog.messages
+    checking, message = caplog.messages
+    assert checking == f"Checking the settings of {total or 'all'} runs"
     assert message.partition(",")[0] == ("Run 3" if total is None else f"Run 3 of {total}")
     config.hydra.mode = RunMode.RUN
     elsewhere.on_job_start(config)
-    assert len(caplog.messages) == 1
+    assert len(caplog.messages) == 2
 
 
 def test_a_job_knows_what_its_sweep_varies(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ class Columns(NamedTuple):
     def problem(self, cells: Sequence[str]) -> str | None:
         """Return why a row cannot be used, or ``None``."""
         if len(cells) != self.width:
-            return f"expected {self.width} columns, found {len(cells)}"
+            hint = "; .csv files separate columns by commas, .tsv files by tabs"
+            return f"expected {self.width} columns, found {len(cells)}{hint * (len(cells) == 1)}"
         if "" not in cells and not UNUSABLE.search("".join(cells)):
             return None  # one check of the whole row, since most rows are good
         for place in self.places:

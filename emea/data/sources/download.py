@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from emea.errors import DataError
+from emea.errors import DataError, writing
 
 ROOT_VARIABLE = "EMEA_DATA"
 
@@ -112,11 +112,8 @@ def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> 
         except (OSError, HTTPException, ValueError) as error:
             raise _unreachable(error, url, folder, facts, missing[position:]) from error
         _check(file, url, content, facts.blobs[file])
-        try:
-            with complete_file(folder / file) as stream:
-                stream.write(content)
-        except OSError as error:
-            raise DataError(f"{folder / file} cannot be written: {error.strerror}") from error
+        with writing(folder / file), complete_file(folder / file) as stream:
+            stream.write(content)
 
 
 def git_blob_id(content: bytes) -> str:
