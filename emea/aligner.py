@@ -90,7 +90,7 @@ class ToLabel(NamedTuple):
 class Evaluation(NamedTuple):
     """Metrics on links that ``fit`` was not given.
 
-    Args:
+    Attributes:
         hit_at_1: Share of the links whose target is ranked first.
         hit_at_5: Share of the links whose target is among the first 5.
         hit_at_10: Share of the links whose target is among the first 10.

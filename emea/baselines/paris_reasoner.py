@@ -63,7 +63,7 @@ class ParisReasoner(Reasoner):
         factors: What a difference in each attribute multiplied the odds by in the last iteration.
         factor_change: Their largest change in the last iteration.
         named: Pairs of classes and properties of two ontologies whose names match. In the small
-            graph of a schema, structure alone also supports many pairs that mean something else.
+            graph of a schema, structure by itself also supports many wrong pairs.
     """
 
     theta = 0.1  # released PARIS and PRASE
