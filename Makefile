@@ -2,11 +2,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+INTEROP_STAMP := $(VENV)/.installed-interop
 ALL_STAMP := $(VENV)/.installed-all
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 DATA := $(or $(EMEA_DATA),$(firstword $(wildcard $(CURDIR)/../shared/data $(CURDIR)/data)))
 
-.PHONY: run test test-wall test-wheel test-all docs ui report bench mutants clean
+.PHONY: run test test-wall test-interop test-wheel test-all docs ui report bench mutants clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -21,6 +22,12 @@ test: $(STAMP)
 test-wall: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m slow tests/run/test_wall.py tests/run/test_wall_of_files.py \
 		tests/run/test_wall_of_commands.py
+
+# exports, read with the libraries of others; a missing one is an error and not a skipped test
+test-interop: $(INTEROP_STAMP)
+	$(BIN)/python -c "import rdflib, sssom.parsers"
+	$(BIN)/python -m pytest tests/answer/test_interop.py tests/answer/test_schema.py \
+		tests/answer/test_alignment.py tests/data/sources/test_library_inputs.py
 
 # builds the wheel, installs it into a new environment and uses it from another folder
 test-wheel: $(STAMP)
@@ -54,6 +61,10 @@ mutants: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) -e ".[test]"
+	touch $@
+
+$(INTEROP_STAMP): $(STAMP)
+	$(INSTALL) -e ".[interop]"
 	touch $@
 
 # every launcher and sweeper, and the libraries with which tests read exports

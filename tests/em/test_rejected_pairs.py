@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from emea.data.protocol import Visible
 from emea.data.sources.synthetic import synthetic_pair
-from emea.em.joint import ExcludedPairs, JointStep, NoStep, of_rejected
+from emea.em.joint import ExcludedPairs, JointStep, NoStep, of_other_kinds, of_rejected
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import ScoredPairs
@@ -61,16 +61,24 @@ class FixedStep(JointStep):
         return JointReport(neural.beliefs, labels, {}, torch.zeros(4), label_weights=weights)
 
 
+def report_of(step: JointStep) -> JointReport:
+    beliefs = Beliefs(torch.arange(4).unsqueeze(1), torch.full((4, 1), 0.5))
+    neural = NeuralBeliefs(torch.eye(4), beliefs, beliefs, None)
+    return step(Cosine()(torch.eye(4), torch.eye(4)), cast(Visible, None), neural)
+
+
+def test_pairs_of_different_kinds_are_no_labels() -> None:
+    kinds = np.array([1, 1, 2, 2]), np.array([1, 2, 2, 1])
+    joint = report_of(ExcludedPairs(FixedStep(), of_other_kinds(kinds)))
+    assert joint.labels.tolist() == [[0, 0], [2, 2]]
+    assert joint.beliefs.probs[:, 0].tolist() == [0.5, 0.0, 0.5, 0.0]
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rejected_pairs_are_no_labels(weighted: bool) -> None:
     step = FixedStep()
     step.uses_search = weighted
-    probs = torch.full((4, 1), 0.5)
-    beliefs = Beliefs(torch.arange(4).unsqueeze(1), probs)
-    neural = NeuralBeliefs(torch.eye(4), beliefs, beliefs, None)
-    similarity = Cosine()(torch.eye(4), torch.eye(4))
-    rejected = ExcludedPairs(step, of_rejected(np.array([[2, 2], [0, 1]])))
-    joint = rejected(similarity, cast(Visible, None), neural)
+    joint = report_of(ExcludedPairs(step, of_rejected(np.array([[2, 2], [0, 1]]))))
     assert joint.labels.tolist() == [[0, 0], [1, 1], [3, 3]]
     assert joint.beliefs.probs[:, 0].tolist() == [0.5, 0.5, 0.0, 0.5]
     if weighted:
