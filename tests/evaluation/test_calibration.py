@@ -148,3 +148,14 @@ def test_an_entity_with_several_matches_is_judged_by_each() -> None:
     assert sorted(rows) == [(0.5, True), (0.6, False), (0.7, True), (0.8, False), (0.9, True)]
     assert (judged.at(0).precision, judged.at(0).recall) == (3 / 5, 3 / 5)
     assert (judged.at(0.65).precision, judged.at(0.65).recall) == (2 / 3, 2 / 5)
+
+
+@pytest.mark.parametrize(("num_right", "contradicted"), [(85, True), (86, False), (100, False)])
+def test_links_contradict_a_precision_outside_their_interval(
+    num_right: int, contradicted: bool
+) -> None:
+    # 100 matches at a precision of 0.9 have 90 right ones with a standard deviation of 3
+    targets = np.where(np.arange(100) < num_right, np.arange(100), 100)
+    answer = Beliefs(torch.from_numpy(targets).unsqueeze(1), torch.full((100, 1), 0.8))
+    judged = JudgedAnswer(answer, np.stack([np.arange(100), np.arange(100)], axis=1))
+    assert judged.contradicts(np.array([0.5, 0.9]), 0.9).tolist() == [contradicted, False]

@@ -68,6 +68,11 @@ def test_equals_a_sorted_list(num_target: int, k: int, num_links: int, seed: int
         assert own.in_pool[row] == (joint.in_pool[row] if known else np.inf)
 
 
+def test_a_target_beyond_all_candidates_has_no_rank() -> None:
+    ranks = candidate_ranks(Beliefs(torch.tensor([[0, 1]]), torch.ones(1, 2)), np.array([[0, 7]]))
+    assert ranks.in_all.tolist() == ranks.in_pool.tolist() == [np.inf]
+
+
 def test_ties_keep_the_neural_order_and_strangers_their_rank() -> None:
     beliefs = Beliefs(torch.tensor([[4, 2, 0]] * 3), torch.tensor([[0.3, 0.3, 0.4]] * 3))
     links = np.array([[0, 4], [1, 2], [2, 3]])
