@@ -164,20 +164,13 @@ class MlflowStore:
         self.uri = absolute_uri(uri)
         self._artifact_location = artifact_location(self.uri, artifact_root)
         self._client: MlflowClient | None = None
-        self._is_left = False
 
     @property
     def client(self) -> "MlflowClient":
         """The MLflow client; the first use opens the store."""
-        if self._is_left:
-            raise RuntimeError("The store is closed for this run.")
         if self._client is None:
             self._client = open_client(self.uri)
         return self._client
-
-    def leave(self) -> None:
-        """Refuse all further calls, so that a call that hangs does not continue later."""
-        self._is_left = True
 
     def experiment_id(self, name: str) -> str:
         """Return the experiment's id; a missing experiment is created."""

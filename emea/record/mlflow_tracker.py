@@ -152,7 +152,6 @@ class MlflowTracker(Tracker):
         # all errors, because a full disk, a locked file or a missing package must not stop the run
         except Exception as error:
             self._has_failed, self._mlflow_run, self._waiting = True, None, []
-            self._store.leave()
             # SQLAlchemy's message may start with advice to programmers; the database's does not
             error = getattr(error.__cause__, "orig", None) or error
             reason = str(error).strip().partition("\n")[0]

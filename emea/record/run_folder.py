@@ -19,7 +19,6 @@ from emea.record.checked_files import (
     read_checked_json,
     read_checked_yaml,
     write_checked_arrays,
-    write_checked_json,
     write_checked_yaml,
 )
 from emea.record.store_uri import absolute_uri
@@ -107,11 +106,6 @@ def read_metrics(folder: Path) -> dict[str, Any]:
         DataError: If the file is missing or damaged.
     """
     return read_checked_json(folder / METRICS_FILE)
-
-
-def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:
-    """Write all numbers of a run and their checksum."""
-    write_checked_json(folder / METRICS_FILE, finite(metrics))
 
 
 def finite(node: Any) -> Any:

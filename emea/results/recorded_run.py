@@ -104,13 +104,14 @@ def load_run(folder: Path) -> RecordedRun:
     """Read a run folder."""
     metrics, header = read_metrics(folder), {**read_run_file(folder), **asdict(read_header(folder))}
     name, study = str(header.get("name", "")), str(header["params"].get("study", ""))
+    has_ranks = (folder / RANKS_FILE).exists()
     run = RecordedRun(
         name,
         study,
         metrics,
         header,
-        partial(_ranks_in, folder),
-        partial(_links_in, folder),
+        partial(_ranks_in, folder) if has_ranks else lambda stage: None,
+        lambda: read_ranks(folder)[1] if has_ranks else None,
     )
     with reading(folder / METRICS_FILE):
         run.place()  # metrics of another program raise errors of many types
@@ -127,13 +128,7 @@ def load_compared_run(folder: Path) -> RecordedRun:
     return replace(load_run(folder), name=folder.resolve().name)
 
 
-def _links_in(folder: Path) -> str | None:
-    return read_ranks(folder)[1] if (folder / RANKS_FILE).exists() else None
-
-
 def _ranks_in(folder: Path, stage: str) -> FloatArray | None:
-    if not (folder / RANKS_FILE).exists():
-        return None
     found = read_ranks(folder)[0].get(f"{stage}_in_pool")
     return None if found is None else found.astype(np.float64)
 

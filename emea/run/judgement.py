@@ -93,9 +93,14 @@ def data_warnings(pair: GraphPair, split: Split, uses_literals: bool) -> list[st
     """
     known, found = split.supervision, []
     if are_few_links(len(known.train), uses_literals):
+        settings, advice = literal_settings(pair), ""
+        if settings:
+            is_named = len(settings) > 1
+            case = "If the IRIs contain names," if is_named else "Both graphs have literals:"
+            advice = f" {case} use them as evidence with {' '.join(settings)}."
         found.append(
             f"{_only(len(known.train), 'training')} The first model will be weak, and "
-            f"results will vary between splits. Add more links if you can.{_literals_advice(pair)}"
+            f"results will vary between splits. Add more links if you can.{advice}"
         )
     if 0 < len(known.validation) < FEW_VALIDATION:
         found.append(
@@ -138,15 +143,6 @@ def literal_settings(pair: GraphPair) -> list[str]:
     if all(any("://" in name for name in graph.entity_names or ()) for graph in graphs):
         return ["literals=similar", "data.iri_names=true"]
     return []
-
-
-def _literals_advice(pair: GraphPair) -> str:
-    """Return how to use literals if there are few links."""
-    settings = literal_settings(pair)
-    if not settings:
-        return ""
-    case = "If the IRIs contain names," if len(settings) > 1 else "Both graphs have literals:"
-    return f" {case} use them as evidence with {' '.join(settings)}."
 
 
 def shared_structure(

@@ -13,7 +13,6 @@ from emea.config.instantiate import factory
 from emea.config.settings.cardinality import Cardinality
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.em.reports import IterationReport
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics, unknown_pairs
 from emea.evaluation.ranks import (
     Missed,
@@ -176,16 +175,13 @@ class Embedder:
         """Return the parts with new weights."""
         given = self.inputs
         if self.parts is None:
+            # the EM callback of the parts is not used, and neither are its reports
             self.parts = build_parts(
-                given.settings, given.graphs, given.visible, _ignore, given.device
+                given.settings, given.graphs, given.visible, lambda report: None, given.device
             )
         else:
             self.parts.restart()
         return self.parts
-
-
-def _ignore(report: IterationReport) -> None:
-    """Ignore a report, because the EM callback of the parts is not used."""
 
 
 class ReasoningRun:

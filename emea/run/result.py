@@ -18,7 +18,12 @@ from emea.evaluation.calibration import answer_calibration, source_evaluation
 from emea.evaluation.metrics import answer_metrics, num_shared
 from emea.evaluation.ranks import ranked_links
 from emea.record import run_folder
-from emea.record.checked_files import BackgroundWriter, open_atomic, write_lines
+from emea.record.checked_files import (
+    BackgroundWriter,
+    open_atomic,
+    write_checked_json,
+    write_lines,
+)
 from emea.record.run_header import method_name
 from emea.run.finished_run import FinishedRun
 from emea.run.outcome import Numbers, Outcome
@@ -58,7 +63,7 @@ class RunResult(FinishedRun):
         origin = origin_of(self.header, decoder, self.decision.threshold)
         write_schema(folder, self.schema, origin, self.export.formats)
         writer.wait()
-        run_folder.write_metrics(folder, self.metrics)
+        write_checked_json(folder / run_folder.METRICS_FILE, self.metrics)
 
 
 def write_ranks_and_beliefs(folder: Path, split: Split, found: Outcome) -> None:

@@ -26,7 +26,10 @@ def print_results(result: RunResult) -> None:
     metrics = result.metrics
     if metrics["num_links"]["test"]:
         console.print(result_table(metrics))
-        console.print(_answer_line(metrics["answer"]))
+        answer, keys = metrics["answer"], ("precision", "recall", "f1")
+        numbers = ", ".join(f"{key} {_shown(answer[key], '{:.4f}')}" for key in keys)
+        what = "As a mapping of all unlabelled source entities"
+        console.print(f"{what}{_decoded(answer)}: {numbers}")
     else:
         console.print(prediction_lines(metrics))
     console.print(answered_line(metrics["export"]))
@@ -73,26 +76,17 @@ def prediction_lines(metrics: Numbers) -> str:
     )
 
 
-def _answer_line(scores: Numbers) -> str:
-    keys = ("precision", "recall", "f1")
-    numbers = ", ".join(f"{key} {_shown(scores[key], '{:.4f}')}" for key in keys)
-    return f"As a mapping of all unlabelled source entities{_decoded(scores)}: {numbers}"
-
-
 def _decoded(scores: Numbers) -> str:
     """Return the decoding's name; empty if the method has its own answer."""
     return "" if scores["decoder"] == "none" else f" (decoding={scores['decoder']})"
 
 
-def _threshold(value: float) -> str:
-    """Return the threshold as text, with more digits if it is close to 1."""
-    return f"{value:.4g}" if value < 0.999 else f"{value:.9g}"
-
-
 def answered_line(export: ExportNumbers) -> str:
     """Return the number of source entities with an answer, the threshold and the precision."""
     threshold, target = export["threshold"], export["target_precision"]
-    least = "" if threshold is None else f", threshold {_threshold(threshold)}"
+    least = ""
+    if threshold is not None:  # more digits if it is close to 1
+        least = f", threshold {threshold:.{4 if threshold < 0.999 else 9}g}"
     known = "" if export["reached"] else ", not confirmed"
     chosen = ""
     if target is not None and threshold is not None:
