@@ -61,7 +61,7 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     for override in filter(_is_group, overrides):
         _check_option(override)
-    jobs = [_assignments(override) for override in overrides]  # refuses ranges without end
+    jobs = [assignments(override) for override in overrides]  # refuses ranges without end
     is_sweep = any(one.is_sweep_override() for one in overrides)
     _check_sweep_flag(arguments, parsed)
     usual = cache(composed)
@@ -176,28 +176,22 @@ def sweep_params(experiment: str) -> dict[str, str]:
 
 
 def assignments(override: Override) -> list[str]:
-    """Return all single overrides of an override that can be a sweep."""
-    if not override.is_sweep_override():
-        return [str(override.input_line)]
-    key = override.get_key_element()
-    return [f"{key}={value}" for value in override.sweep_string_iterator()]
-
-
-def _assignments(override: Override) -> list[str]:
-    """Return the single overrides of an override.
+    """Return all single overrides of an override that can be a sweep.
 
     Raises:
         ConfigError: If it has no values, no end or too many values.
     """
-    value = override.value()
+    key, value = override.get_key_element(), override.value()
+    if not override.is_sweep_override():
+        return [str(override.input_line)]
     if isinstance(value, IntervalSweep):  # for sweepers that search, both ends must be allowed
-        return [f"{override.get_key_element()}={end}" for end in (value.start, value.end)]
+        return [f"{key}={end}" for end in (value.start, value.end)]
     try:
         is_long = (
             isinstance(value, RangeSweep)
             and next(islice(value.range(), MOST_VALUES, None), None) is not None
         )
-        found = [] if is_long else assignments(override)
+        found = [] if is_long else [f"{key}={one}" for one in override.sweep_string_iterator()]
     except (HydraException, ValueError, ArithmeticError) as error:
         raise ConfigError(
             f"{override.input_line} cannot be read. List the values, separated by commas."
@@ -250,7 +244,7 @@ def check_option(group: str, name: str) -> None:
 
 def _check_option(override: Override) -> None:
     """Raise an error if an override chooses an unknown option."""
-    for assignment in [] if override.is_delete() else _assignments(override):
+    for assignment in [] if override.is_delete() else assignments(override):
         check_option(override.key_or_group, assignment.partition("=")[2].strip("'\""))
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import torch
 from omegaconf import DictConfig
@@ -62,12 +62,8 @@ THRESHOLD_STEP = 5
 """Distance of the thresholds of the curves of precision and recall, in percent."""
 
 
-class Times(NamedTuple):
-    """Holds when a job started, when its objects were built, and when they were trained."""
-
-    started: float
-    built: float
-    trained: float
+Times = tuple[float, float, float]
+"""When a job started, when its objects were built, and when they were trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,18 +133,18 @@ def run_job(
     logger.info("Writing results to %s", folder)
     with (
         _thread_limit(job.pair, job.inputs.device),
-        recorded(shown, job.pair, folder, header, job.tracker, resumes) as start,
+        recorded(shown, job.pair, folder, header, job.tracker, resumes) as (header, checkpoint),
         BackgroundWriter() as writer,
     ):
         run = make_run(job.inputs, start_from) if made is None else made(job.inputs)
         built = time.perf_counter()
-        run.train(folder, start.checkpoint, writer)
+        run.train(folder, checkpoint, writer)
         trained = time.perf_counter()
         found = run.outcome(job.pair)
         # waits for the last checkpoint: without it, the run writes no results
         writer.write(partial(write_ranks_and_beliefs, folder, job.inputs.split, found))
-        times = Times(started, built, trained)
-        result = _answered(job, found, folder, shown, start.header, times)
+        times = started, built, trained
+        result = _answered(job, found, folder, shown, header, times)
         if VECTORS in result.export.formats:
             write_embeddings(folder, result.pair, found)
         result.write_answer(folder, writer)
@@ -199,7 +195,12 @@ def _thread_limit(pair: GraphPair, device: torch.device) -> AbstractContextManag
 
 
 def _answered(
-    job: Job, found: Outcome, folder: Path, shown: DictConfig, header: RunHeader, times: Times
+    job: Job,
+    found: Outcome,
+    folder: Path,
+    shown: DictConfig,
+    header: RunHeader,
+    times: Times,
 ) -> RunResult:
     """Decode the answer, measure and judge it, and log all numbers."""
     inputs, split = job.inputs, job.inputs.split
@@ -254,8 +255,9 @@ def _seconds(times: Times, history: list[Numbers]) -> dict[str, float]:
     the history.
     """
     in_stages = sum(sum(entry["seconds"].values()) for entry in history)
-    load, train = times.built - times.started, max(times.trained - times.built, in_stages)
-    evaluate = time.perf_counter() - times.trained
+    started, built, trained = times
+    load, train = built - started, max(trained - built, in_stages)
+    evaluate = time.perf_counter() - trained
     total = load + train + evaluate
     return {"load": load, "train": train, "evaluate": evaluate, "total": total}
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -70,53 +70,44 @@ OUT_OF_MEMORY = (
 )
 
 
-@dataclass(frozen=True)
-class Start:
-    """Holds the point from which a run starts.
+Start = tuple[RunHeader, Path | None]
+"""The header of a run, and the checkpoint to continue from, if there is one."""
+
+
+def start_or_resume(folder: Path, header: RunHeader, resumes: bool = False) -> Start:
+    """Resume the unfinished run in the folder if it has the same fingerprint, else start.
 
     Args:
-        header: The header of the run; a resumed run keeps its own.
-        checkpoint: The checkpoint to continue from; ``None`` means from the beginning.
+        folder: The folder of the run, which must be locked.
+        header: The header for a new run; a resumed run keeps its own.
+        resumes: Whether the user asked to resume. If so, no new run is started.
+
+    Raises:
+        DataError: If the user asked to resume, and the settings, data or code changed.
     """
-
-    header: RunHeader
-    checkpoint: Path | None
-
-    @classmethod
-    def of(cls, folder: Path, header: RunHeader, resumes: bool = False) -> "Start":
-        """Resume the unfinished run in the folder if it has the same fingerprint, else start.
-
-        Args:
-            folder: The folder of the run, which must be locked.
-            header: The header for a new run.
-            resumes: Whether the user asked to resume. If so, no new run is started.
-
-        Raises:
-            DataError: If the user asked to resume, and the settings, data or code changed.
-        """
-        earlier = read_header(folder) if is_run_folder(folder) else None
-        found = None if earlier is None else earlier.tags.get(FINGERPRINT_TAG)
-        same = found == header.tags[FINGERPRINT_TAG]
-        if earlier is not None and resumes and not same:
-            raise DataError(_changed(folder, earlier, header))
-        if earlier is None or not same or is_finished(folder):
-            if earlier is not None:
-                logger.warning("Replacing the files of an earlier run in %s", folder)
-            make_room(folder)
-            return cls(header, None)
-        checkpoint = resumable(folder)
-        progress = load_progress(checkpoint) if checkpoint else None
-        keep_points(folder, progress.num_points if progress else 0)
-        kept = {name: tag for name, tag in earlier.tags.items() if name in KEPT_TAGS}
-        its_own = replace(
-            header,
-            run_id=earlier.run_id,
-            # a resumed run does not know which settings its sweep varied
-            name=header.name if SWEEP_TAG in header.tags else earlier.name,
-            start_time=earlier.start_time,
-            tags={**kept, **header.tags},
-        )
-        return cls(its_own, checkpoint)
+    earlier = read_header(folder) if is_run_folder(folder) else None
+    found = None if earlier is None else earlier.tags.get(FINGERPRINT_TAG)
+    same = found == header.tags[FINGERPRINT_TAG]
+    if earlier is not None and resumes and not same:
+        raise DataError(_changed(folder, earlier, header))
+    if earlier is None or not same or is_finished(folder):
+        if earlier is not None:
+            logger.warning("Replacing the files of an earlier run in %s", folder)
+        make_room(folder)
+        return header, None
+    checkpoint = resumable(folder)
+    progress = load_progress(checkpoint) if checkpoint else None
+    keep_points(folder, progress.num_points if progress else 0)
+    kept = {name: tag for name, tag in earlier.tags.items() if name in KEPT_TAGS}
+    its_own = replace(
+        header,
+        run_id=earlier.run_id,
+        # a resumed run does not know which settings its sweep varied
+        name=header.name if SWEEP_TAG in header.tags else earlier.name,
+        start_time=earlier.start_time,
+        tags={**kept, **header.tags},
+    )
+    return its_own, checkpoint
 
 
 def config_to_resume(folder: Path) -> DictConfig:
@@ -183,11 +174,11 @@ def recorded(
             _tracked(tracker, folder, config),
             deterministic_mode(deterministic),
         ):
-            start = Start.of(folder, header, resumes)
+            start = start_or_resume(folder, header, resumes)
             write_config(folder, config)
             if keeps_graphs(config):
                 write_pair(folder / PAIR_FILE, pair)
-            tracker.start(start.header, folder)
+            tracker.start(start[0], folder)
             yield start
         # until the record says that the run is finished, a killed run needs it to resume
         forget_previous(folder)

@@ -154,9 +154,7 @@ class SweepSummary(Callback):
 def _swept_keys(overrides: Sequence[Override]) -> list[str]:
     """Return the keys that have more than one value, in the order of the command line."""
     return [
-        str(one.get_key_element()).lstrip("+")
-        for one in overrides
-        if one.is_sweep_override() and (not one.is_discrete_sweep() or len(assignments(one)) > 1)
+        str(one.get_key_element()).lstrip("+") for one in overrides if len(assignments(one)) > 1
     ]
 
 
@@ -165,10 +163,8 @@ def _num_jobs(config: DictConfig, overrides: Sequence[Override]) -> int | None:
     trials = OmegaConf.select(config, "hydra.sweeper.n_trials")
     if trials is not None:
         return int(trials)
-    try:
-        return prod(len(assignments(one)) for one in overrides)
-    except HydraException:
-        return None
+    is_search = any(one.is_interval_sweep() for one in overrides)
+    return None if is_search else prod(len(assignments(one)) for one in overrides)
 
 
 def _sweep_overrides(config: DictConfig) -> list[Override]:

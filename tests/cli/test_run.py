@@ -176,7 +176,7 @@ def test_an_interrupted_run_names_the_modules_to_trust(
     def interrupted(*_: object, **__: object) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emea.run.resuming.Start.of", interrupted)
+    monkeypatch.setattr("emea.run.resuming.start_or_resume", interrupted)
     for given, shown in (([], ""), (["trust=[my_module,other]"], " 'trust=[my_module,other]'")):
         with pytest.raises(KeyboardInterrupt):
             run_job(composed([*QUICK, *given]), tmp_path)
