@@ -124,7 +124,7 @@ def test_a_failed_download_is_one_sentence(tmp_path: Path) -> None:
     ("argument", "sentence"),
     [
         ("em.iteratons=3", "There is no key em.iteratons (nearest: em.iterations"),
-        ("model.epochs_per_turn=5", "model.epochs_per_turn has no effect here: training=sup"),
+        ("rule=none", "em=paper needs a rule to measure compatibility"),
         ("seed=1,2", "seed=1,2 has several values. Add the flag -m"),
         ("initial_from=nowhere", "initial_from: there is no file nowhere"),
     ],
