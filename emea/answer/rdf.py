@@ -6,8 +6,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from emea.answer.alignment import Alignment, statements
-from emea.data.entity_kinds import OWL, RDF, SKOS
-from emea.data.formats.alignment_file import ALIGNMENT
+from emea.data.entity_kinds import ALIGNMENT, OWL, RDF, SKOS
 from emea.data.names import EMEA
 
 NAMESPACES = {"owl": OWL, "skos": SKOS}

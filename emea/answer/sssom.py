@@ -11,8 +11,7 @@ from uuid import UUID, uuid5
 import numpy as np
 
 from emea.answer.alignment import Alignment, Origin, Row, Statement, statements, supported
-from emea.data.entity_kinds import OWL, RDF, RDFS, EntityKind, is_blank
-from emea.data.formats.link_file import NO_TERM_FOUND
+from emea.data.entity_kinds import NO_TERM_FOUND, OWL, RDF, RDFS, EntityKind, is_blank
 from emea.data.names import EMEA, entity_iri, entity_uri
 
 BUILT_IN = {"rdf": RDF, "rdfs": RDFS, "owl": OWL}

@@ -12,6 +12,12 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 
+ALIGNMENT = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
+"""The namespace of OAEI's Alignment format. Some programs write it without a ``#`` at its end."""
+
+NO_TERM_FOUND = "sssom:NoTermFound"
+"""Placeholder of SSSOM for an entity without a counterpart."""
+
 BLANK = "_:"
 """Prefix of blank node names, which have no meaning outside their file."""
 

@@ -23,7 +23,7 @@ from emea.answer.exporting import (
 from emea.answer.rdf import owl_triples, rdf_cells
 from emea.config.settings.execution import EXPORT_FORMATS
 from emea.data.arrays import NO_MATCH
-from emea.data.formats.alignment_file import ALIGNMENT
+from emea.data.entity_kinds import ALIGNMENT
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes, entity_iri

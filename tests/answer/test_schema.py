@@ -18,8 +18,7 @@ from emea.answer.schema import (
     schema_triples,
     write_schema,
 )
-from emea.data.entity_kinds import OWL, RDFS
-from emea.data.formats.alignment_file import ALIGNMENT
+from emea.data.entity_kinds import ALIGNMENT, OWL, RDFS
 
 from .odd_alignments import ORIGIN
 

@@ -4,11 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from emea.data.entity_kinds import ALIGNMENT
 from emea.data.formats.limits import Guard
 from emea.data.links import LinkListing
-
-ALIGNMENT = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
-"""The namespace. Some programs write it without the ``#`` at its end."""
 
 ENTITIES = ("entity1", "entity2")
 RELATION, MEASURE = "relation", "measure"

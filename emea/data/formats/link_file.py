@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 from pyoxigraph import BlankNode, NamedNode, Quad
 
-from emea.data.entity_kinds import OWL, SKOS
-from emea.data.formats.alignment_file import ALIGNMENT, Cells
+from emea.data.entity_kinds import ALIGNMENT, NO_TERM_FOUND, OWL, SKOS
+from emea.data.formats.alignment_file import Cells
 from emea.data.formats.input_file import LINK_FORMATS, BadLines, file_format
 from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import statements_of
@@ -100,9 +100,6 @@ def _is_link(quad: Quad) -> bool:
 SUBJECT, OBJECT = "subject_id", "object_id"
 SSSOM_COLUMNS = {SUBJECT, OBJECT}
 """Columns by which an SSSOM table is recognised."""
-
-NO_TERM_FOUND = "sssom:NoTermFound"
-"""Placeholder for an entity without a counterpart."""
 
 PREDICATE, MODIFIER = "predicate_id", "predicate_modifier"
 EQUIVALENCES = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emea.data.formats.alignment_file import ALIGNMENT
+from emea.data.entity_kinds import ALIGNMENT
 from emea.data.formats.link_file import read_link_file
 from emea.data.sources.own_files import read_own_files
 from emea.errors import DataError
