@@ -12,12 +12,12 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
-from emea.em.local import LocalUpdate, widened
+from emea.em.local import LocalUpdate
 from emea.em.normaliser import FittedSearch, Normaliser
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.fit.alignment_module import AlignmentModule
 from emea.matching.beliefs import Beliefs, Matching
-from emea.matching.pair_table import PairRanking, PairTable
+from emea.matching.pair_table import PairRanking, PairTable, widened
 from emea.matching.similarity import Similarity
 
 

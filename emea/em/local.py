@@ -8,7 +8,7 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import Candidates, top_candidates
-from emea.matching.pair_table import PairTable, ScoredPairs
+from emea.matching.pair_table import PairTable, ScoredPairs, widened
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import Subset, TwoSided
 
@@ -115,14 +115,6 @@ class LocalUpdate:
     def put_former(self, former: Tensor, values: Tensor) -> Tensor:
         """Replace the values of entities that are not recomputed by former ones."""
         return torch.where(~self.source.unsqueeze(1), former.to(values), values)
-
-
-def widened(values: Tensor, width: int, filler: float = 0.0) -> Tensor:
-    """Return the values, padded with empty slots to the width."""
-    missing = width - values.shape[1]
-    if not missing:
-        return values
-    return torch.cat([values, values.new_full((len(values), missing), filler)], dim=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
-from emea.matching.pair_table import PairTable, places_in_groups
+from emea.matching.pair_table import PairTable, places_in_groups, widened
 from emea.runtime.threads import one_thread
 
 FEW_EXAMPLES = 100
@@ -266,13 +266,6 @@ def stacked_examples(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Concatenate features, offsets and correct slots, padded with empty slots to one width."""
     width = max(values.shape[1] for values, _, _ in examples)
-    values = torch.cat([_widened(values, width, 0.0) for values, _, _ in examples])
-    offsets = torch.cat([_widened(offset, width, -torch.inf) for _, offset, _ in examples])
+    values = torch.cat([widened(values, width, 0.0) for values, _, _ in examples])
+    offsets = torch.cat([widened(offset, width, -torch.inf) for _, offset, _ in examples])
     return values, offsets, torch.cat([slots for _, _, slots in examples])
-
-
-def _widened(values: Tensor, width: int, filler: float) -> Tensor:
-    """Return the values, padded with fillers for empty slots to the width."""
-    shape = list(values.shape)
-    shape[1] = width - shape[1]
-    return torch.cat([values, values.new_full(shape, filler)], dim=1)

@@ -168,6 +168,13 @@ def tabulate(
     return table
 
 
+def widened(values: Tensor, width: int, filler: float = 0.0) -> Tensor:
+    """Return the values, padded along dimension 1 with fillers for empty slots to the width."""
+    shape = list(values.shape)
+    shape[1] = width - shape[1]
+    return torch.cat([values, values.new_full(shape, filler)], dim=1) if shape[1] else values
+
+
 def places_in_groups(groups: Tensor, num_groups: int) -> Tensor:
     """Return the number of earlier entries in each entry's group; groups are contiguous."""
     starts = group_starts(groups, num_groups)

@@ -5,10 +5,8 @@ in single precision. TF32 rounds the numbers of a unit vector to 11 significant 
 changes by less than 0.0001. ``topk`` would read all scores about six times.
 """
 
-import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -167,12 +165,14 @@ def scan(
     Returns:
         ``[n, num_groups]`` maxima, and ``[n]`` logarithms of the denominator (zeros if skipped).
     """
+    from emea.matching.triton_kernels import scan_kernel  # torch may come without Triton
+
     num_rows, num_columns = len(dots), len(offsets)
     num_groups, num_tiles = -(-num_columns // GROUP), -(-num_columns // TILE)
     maxima = dots.new_empty(num_rows, num_groups)
     peaks, sums = dots.new_zeros(2, num_rows, num_tiles)
     sizes = num_columns, dots.stride(0), num_groups, num_tiles
-    _kernel()[(num_rows, num_tiles)](
+    scan_kernel[(num_rows, num_tiles)](
         *(dots, offsets, maxima, peaks, sums),
         *(*sizes, scale, sharpness or 0.0),
         GROUP=GROUP,
@@ -182,11 +182,3 @@ def scan(
     if sharpness is None:
         return maxima, dots.new_zeros(num_rows)
     return maxima, (sharpness * peaks + sums.log()).logsumexp(1)
-
-
-@functools.cache
-def _kernel() -> Any:
-    # imported on first use, because torch does not always come with Triton
-    from emea.matching.triton_kernels import scan_kernel
-
-    return scan_kernel

@@ -65,29 +65,36 @@ def join_neighbours(
         filled: ``[num_source, k]`` whether a slot contains a candidate. ``None`` means that all do.
     """
     neighbours = neighbours or beliefs
+    given = (source, target, (beliefs, neighbours), skip_impossible, filled)
     per_pair = beliefs.num_candidates * neighbours.num_candidates
     if kernels.uses_numba(beliefs.targets, len(source.pair_heads) * per_pair):
-        return _compiled_join(source, target, (beliefs, neighbours), skip_impossible, filled)
-    limit = block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device)
-    size = max(1, limit // per_pair)
-    starts = range(0, max(1, len(source.pair_heads)), size)
-    blocks = [
-        _join_block(source, target, (beliefs, neighbours), part, skip_impossible, filled)
-        for part in (slice(start, start + size) for start in starts)
-    ]
-    if len(blocks) == 1:
-        return NeighbourJoin(*blocks[0])
-    return NeighbourJoin(*(torch.cat(column) for column in zip(*blocks, strict=True)))
+        pairs, slot, neighbour_slot, found = _compiled_matches(*given)
+    else:
+        size = max(1, block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device) // per_pair)
+        starts = range(0, max(1, len(source.pair_heads)), size)
+        blocks = [_matches_in_block(*given, slice(start, start + size)) for start in starts]
+        pairs, slot, neighbour_slot, found = map(torch.cat, zip(*blocks, strict=True))
+    index, relation, target_relation = relation_products(source, target, pairs, found)
+    pairs = pairs[index]
+    return NeighbourJoin(
+        source.pair_heads[pairs],
+        slot[index],
+        source.pair_tails[pairs],
+        neighbour_slot[index],
+        relation,
+        target_relation,
+        found[index],
+    )
 
 
-def _compiled_join(
+def _compiled_matches(
     source: DirectedTriples,
     target: DirectedTriples,
     beliefs: tuple[Beliefs, Beliefs],
     skip_impossible: bool,
     filled: Tensor | None,
-) -> NeighbourJoin:
-    """Return the same join from compiled loops, bit for bit.
+) -> tuple[Tensor, ...]:
+    """Return the same as ``_matches_in_block`` for all pairs, from compiled loops.
 
     The loops need neither sorting nor large intermediate tensors.
     """
@@ -105,24 +112,22 @@ def _compiled_join(
     )
     found_rows = in_ranges(compiled_loops.joined, len(source.pair_heads), *given)
     rows = [torch.from_numpy(rows[:number]) for rows, number in found_rows]
-    pairs, slot, neighbour_slot, found = torch.cat(rows).view(-1, 4).T.contiguous()
-    index, relation, target_relation = relation_products(source, target, pairs, found)
-    pairs = pairs[index]
-    entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
-    slots = slot[index], neighbour_slot[index]
-    relations = relation, target_relation
-    return NeighbourJoin(entity, slots[0], neighbour, slots[1], *relations, found[index])
+    return tuple(torch.cat(rows).view(-1, 4).T.contiguous())
 
 
-def _join_block(
+def _matches_in_block(
     source: DirectedTriples,
     target: DirectedTriples,
     beliefs: tuple[Beliefs, Beliefs],
-    pairs: slice,
     skip_impossible: bool,
     filled: Tensor | None,
+    pairs: slice,
 ) -> tuple[Tensor, ...]:
-    """Return the columns of the join of some neighbouring pairs of the source graph."""
+    """Return the candidates of some neighbouring pairs that an edge of the target graph joins.
+
+    Returns:
+        Number of the source pair, slot, neighbour's slot, and number of the edge.
+    """
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
     heads, tails = beliefs[0].targets[entity], beliefs[1].targets[neighbour]
     edges = target.edges
@@ -135,18 +140,7 @@ def _join_block(
     keys = heads[row, slot] * edges.num_entities + tails[row, neighbour_slot]
     found = edges.find(keys)
     hit = (found >= 0).nonzero().squeeze(1)
-    row, slot, neighbour_slot, found = row[hit], slot[hit], neighbour_slot[hit], found[hit]
-    index, relation, target_relation = relation_products(source, target, row + pairs.start, found)
-    row = row[index]
-    return (
-        entity[row],
-        slot[index],
-        neighbour[row],
-        neighbour_slot[index],
-        relation,
-        target_relation,
-        found[index],
-    )
+    return row[hit] + pairs.start, slot[hit], neighbour_slot[hit], found[hit]
 
 
 def relation_products(
