@@ -130,7 +130,9 @@ class TwoWay:
         else:
             search = self._local_search(similarity, links, free, local)
         self.model.shares = None
-        start, self.start = self._begin(similarity.source.device), None
+        start, self.start = self.start, None
+        if start is not None:
+            start = start.to(similarity.source.device)
         preferred = _preferred_pairs(similarity, labels, start, local)
         unlabelled = Subset.unlabelled(similarity, torch.cat([labels, links]))
         known: Matching | None = None
@@ -151,13 +153,6 @@ class TwoWay:
             return settled
         self.start = matching  # a second local update continues from here
         return replace(settled, recomputed=search.local.source)
-
-    def _begin(self, device: torch.device) -> Matching | None:
-        """Return the matches to start from, on the device."""
-        start = self.start
-        if start is None:
-            return None
-        return replace(start, targets=start.targets.to(device), probs=start.probs.to(device))
 
     def _widen(
         self, search: WholeSearch | LocalSearch, start: Matching | None, matching: Matching

@@ -171,6 +171,10 @@ class Matching:
         """``[num_pairs]`` source entities that have a match, ascending."""
         return (self.targets >= 0).nonzero().squeeze(1)
 
+    def to(self, device: torch.device | str) -> "Matching":
+        """Return the matching on a device."""
+        return replace(self, targets=self.targets.to(device), probs=self.probs.to(device))
+
     def pairs(self) -> Tensor:
         """Return ``[num_pairs, 2]`` matched source and target entities."""
         return torch.stack([self.sources, self.targets[self.sources]], dim=1)

@@ -188,22 +188,22 @@ def read_table(
     header = _first_row(path, found)
     is_named = Columns.without_header(TRIPLE_COLUMNS).from_header(header) is not None
     entities = None if is_named else entity_columns(path.name, header, form, attributes)
+
+    def wanted(
+        names: Sequence[Sequence[str]], others: Sequence[str], is_latin: bool = False
+    ) -> Iterator[Row]:
+        if found == "parquet":
+            return parquet_rows(path, names, bad, others)
+        return wanted_cells(path, found, names, bad, others, is_latin)
+
     if entities is not None:
         ids = ((entities.id_column.lower(),),)
-        entity_rows = (
-            parquet_rows(path, ids, bad, entities.others)
-            if found == "parquet"
-            else wanted_cells(path, found, ids, bad, entities.others, is_latin=True)
-        )
+        entity_rows = wanted(ids, entities.others, is_latin=True)
         return from_entity_rows(path.name, entity_rows, form, keep_literals)
     if not is_named and len(TRIPLE_COLUMNS) < len(header) <= MOST_NAMED and bad.stops:
         raise no_id_column(path.name, header)
-    found_rows = (
-        parquet_rows(path, TRIPLE_COLUMNS, bad, attributes)
-        if found == "parquet"
-        else wanted_cells(path, found, TRIPLE_COLUMNS, bad, attributes)
-    )
-    collector = from_rows(found_rows, frozenset(attributes), keep_literals)
+    triple_rows = wanted(TRIPLE_COLUMNS, attributes)
+    collector = from_rows(triple_rows, frozenset(attributes), keep_literals)
     if not is_named:
         collector.check_column_order(path.name)
     return collector

@@ -103,14 +103,8 @@ SSSOM_COLUMNS = {SUBJECT, OBJECT}
 
 PREDICATE, MODIFIER = "predicate_id", "predicate_modifier"
 EQUIVALENCES = (
-    "skos:exactMatch",
-    "owl:sameAs",
-    "owl:equivalentClass",
-    "owl:equivalentProperty",
-    "http://www.w3.org/2004/02/skos/core#exactMatch",
-    "http://www.w3.org/2002/07/owl#sameAs",
-    "http://www.w3.org/2002/07/owl#equivalentClass",
-    "http://www.w3.org/2002/07/owl#equivalentProperty",
+    *("skos:exactMatch", "owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty"),
+    *(SAME_AS, *EQUIVALENT_TERMS),
 )
 """Predicates which state that two entities are the same."""
 
