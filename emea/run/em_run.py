@@ -15,8 +15,7 @@ from emea.errors import UserError
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
-from emea.fit.stages import Stage
-from emea.fit.training_loop import TrainingLoop
+from emea.fit.training_loop import Stage, TrainingLoop
 from emea.matching.candidates import mutual_best
 from emea.record.checked_files import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE

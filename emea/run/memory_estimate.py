@@ -21,7 +21,7 @@ from emea.config.settings.em import TwoWaySettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.dual_amn import VALUES_PER_BLOCK
 from emea.errors import ConfigError
-from emea.fit.stages import MAX_JOINT_ENTITIES
+from emea.fit.training_loop import MAX_JOINT_ENTITIES
 from emea.matching.scanned_search import block_rows
 from emea.matching.similarity import BLOCK_BYTES
 from emea.runtime.block_memory import block_budget

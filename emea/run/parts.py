@@ -45,10 +45,9 @@ from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
 from emea.errors import ConfigError, DataError
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.early_stopping import EarlyStopping
 from emea.fit.lightning_trainer import LightningSettings
 from emea.fit.step_block import LabelDataModule
-from emea.fit.training_parts import TrainingParts
+from emea.fit.training_parts import EarlyStopping, TrainingParts
 from emea.matching.similarity import Decoder
 from emea.rules.rule import Rule
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from emea.data.protocol import Visible
 from emea.encoders.objective import Objective
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.early_stopping import EarlyStopping
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule
+from emea.fit.training_parts import EarlyStopping
 from emea.matching.similarity import Cosine
 
 from .small_fits import plain_trainer

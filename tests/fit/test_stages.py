@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
-from emea.fit import stages
+from emea.fit import training_loop as stages
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.stages import Stage, fits
 from emea.fit.step_block import LabelDataModule
+from emea.fit.training_loop import Stage, fits
 
 from .small_fits import Rows
 

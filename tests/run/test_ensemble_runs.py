@@ -18,9 +18,8 @@ from emea.config.run_config import RunConfig
 from emea.data.arrays import IntArray
 from emea.errors import ConfigError
 from emea.fit import training_loop
-from emea.fit.stages import Stage, fits
 from emea.fit.step_block import LabelDataModule
-from emea.fit.training_loop import fit_stage
+from emea.fit.training_loop import Stage, fit_stage, fits
 from emea.record.run_record import read_series
 from emea.run import job
 from emea.run.em_run import stages

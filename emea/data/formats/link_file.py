@@ -1,14 +1,13 @@
-"""Reads links from tables, SSSOM files and RDF statements such as ``owl:sameAs``."""
+"""Reads links from tables, SSSOM files, RDF statements such as ``owl:sameAs``, and alignments."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
 import yaml
-from pyoxigraph import BlankNode, NamedNode, Quad
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from emea.data.entity_kinds import ALIGNMENT, NO_TERM_FOUND, OWL, SKOS
-from emea.data.formats.alignment_file import Cells
 from emea.data.formats.input_file import LINK_FORMATS, BadLines, file_format
 from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import statements_of
@@ -211,3 +210,76 @@ def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
         for prefix, namespace in prefixes.items()
         if isinstance(prefix, str) and isinstance(namespace, str) and namespace
     }
+
+
+ENTITIES = ("entity1", "entity2")
+CELL_RELATION, MEASURE = "relation", "measure"
+EQUAL_RELATIONS = ("=", "EquivRelation")
+"""Relations which state that two entities are the same: a sign or the name of a Java class."""
+
+
+class Cells:
+    """Collects the cells of a file from its statements. A cell relates two entities.
+
+    Args:
+        guard: Checks the length of names, if given.
+    """
+
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard
+        self._parts: dict[str, dict[str, str]] = {}
+
+    def __bool__(self) -> bool:
+        """Return whether the file contains a cell."""
+        return bool(self._parts)
+
+    def without_cells(self, numbered: Iterable[tuple[int, Quad]]) -> Iterator[tuple[int, Quad]]:
+        """Yield the statements that do not belong to a cell, and keep the others."""
+        for number, quad in numbered:
+            name = quad.predicate.value
+            if not name.startswith(ALIGNMENT):
+                yield number, quad
+                continue
+            part = name[len(ALIGNMENT) :].lstrip("#")
+            value = quad.object
+            if isinstance(value, NamedNode | Literal) and part in (
+                *ENTITIES,
+                CELL_RELATION,
+                MEASURE,
+            ):
+                if self._guard is not None:
+                    self._guard.check_expanded([value.value])
+                self._parts.setdefault(str(quad.subject), {})[part] = value.value
+
+    def listing(self, label: str, num_bad: int) -> LinkListing:
+        """Return the links: cells with the relation ``=`` whose measure is not 0.
+
+        Either entity of a cell may be the source entity. Other cells are counted.
+
+        Args:
+            label: The name of the file.
+            num_bad: The number of statements that could not be read.
+        """
+        links, places = [], []
+        for number, parts in enumerate(self._parts.values(), 1):
+            first, second = (parts.get(name) for name in ENTITIES)
+            if first and second and _states_equality(parts):
+                links.append((first, second))
+                places.append(number)
+        return LinkListing(
+            label,
+            links,
+            places,
+            unit="cell",
+            symmetric=True,
+            num_other=len(self._parts) - len(links),
+            num_bad=num_bad,
+        )
+
+
+def _states_equality(parts: dict[str, str]) -> bool:
+    try:
+        is_denied = float(parts.get(MEASURE, "1")) == 0
+    except ValueError:
+        is_denied = False
+    return not is_denied and parts.get(CELL_RELATION, "=").strip().endswith(EQUAL_RELATIONS)
