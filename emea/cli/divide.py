@@ -119,6 +119,7 @@ def _summary(division: "Division", folder: Path) -> str:
     ]
     if division.separated is not None:
         lines.append(f"The cut separates {division.separated:.1%} of the validation links.")
+    lines.append(f"{division.lost:.1%} of the triples are in none of the parts.")
     numbers = ",".join(map(str, range(num_parts)))
     return "\n".join(
         [

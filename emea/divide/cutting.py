@@ -95,6 +95,7 @@ def divide(
         overlap,
         len(matched),
         separated_share(known.validation, chosen),
+        lost_share(pair, chosen),
         parts,
     )
     division.write(folder)
@@ -193,3 +194,13 @@ def separated_share(links: IntArray, chosen: Sequence[Sequence[IntArray]]) -> fl
     for entities in chosen:
         together |= are_inside(links, entities)
     return float(1 - together.mean())
+
+
+def lost_share(pair: GraphPair, chosen: Sequence[Sequence[IntArray]]) -> float:
+    """Return the share of the triples of both graphs that no part contains."""
+    num_lost = 0
+    for side, graph in enumerate((pair.source, pair.target)):
+        ends = graph.triples[:, [0, 2]]
+        kept = [are_inside(ends, (one[side], one[side])) for one in chosen]
+        num_lost += int((~np.logical_or.reduce(kept)).sum())
+    return num_lost / max(1, pair.source.num_triples + pair.target.num_triples)

@@ -68,6 +68,7 @@ class Division:
         num_matched: The number of matched pairs that the cut kept together.
         separated: The share of the validation links whose entities share no part; ``None`` without
             validation links.
+        lost: The share of the triples that no part contains.
         parts: The parts.
     """
 
@@ -76,6 +77,7 @@ class Division:
     overlap: float
     num_matched: int
     separated: float | None
+    lost: float
     parts: tuple[PartRecord, ...]
 
     def write(self, folder: Path) -> None:

@@ -149,6 +149,12 @@ def test_a_cut_keeps_links_together_and_balances_the_parts(tmp_path: Path) -> No
         for source, target in known.validation.tolist()
     ]
     assert division.separated == pytest.approx(np.mean(lost))
+    kept = [
+        any(head in part and tail in part for part in entities)
+        for graph, entities in zip((pair.source, pair.target), together, strict=True)
+        for head, _, tail in graph.triples.tolist()
+    ]
+    assert division.lost == pytest.approx(1 - np.mean(kept))
     inside = [links_between(known.train, (one.source, one.target)) for one in parts]
     assert sum(map(len, inside)) >= len(known.train)
 

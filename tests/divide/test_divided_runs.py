@@ -76,8 +76,10 @@ def test_one_part_gives_the_answer_of_its_run(tmp_path: Path) -> None:
     assert emea(["divide", *SYNTHETIC, "--parts", "1", "--out", str(tmp_path / "d")]) == 0
     whole = load_run(joined(tmp_path / "d", 1, *QUICK))
     part = load_run(tmp_path / "d" / "runs" / "0")
-    best, expected = whole.beliefs.best_targets(), part.beliefs.best_targets()
-    assert float((best == expected).double().mean()) > 0.97
+    same = whole.beliefs.best_targets() == part.beliefs.best_targets()
+    likely = part.beliefs.probs.max(1).values >= 0.5
+    assert int(likely.sum()) > 150  # of 225 with a counterpart
+    assert bool(same[likely].all())  # calibrated marginals differ slightly from marginals
 
 
 def test_several_runs_of_a_part_are_members(tmp_path: Path) -> None:
