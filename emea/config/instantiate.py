@@ -162,7 +162,7 @@ def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
             yield (
                 f"{key} names {target}, which is neither a class of emea's runs nor an optimiser "
                 f"of torch. If you trust that module, add trust=[{module}], or --trust {module} to "
-                "read a finished run."
+                "read a finished run. A run of another version of emea needs that version."
             )
 
 

@@ -145,6 +145,7 @@ def test_the_sweep_flag_may_stand_anywhere() -> None:
             r"export.formats must be a list of some .* \(such as \[tsv\]\), got",
         ),
         ("model.optimizer._target_=os.system", "names os.system, which is neither a class of emea"),
+        ("model.optimizer._target_=emea.Earlier", "A run of another version of emea needs that"),
         ("--config-dir=nowhere", "nowhere is not a folder"),
         ("a=b=c=", "There is no key a|The command line cannot be read"),
         ("data={", "The command line cannot be read"),
