@@ -111,10 +111,21 @@ class WarmStart:
         parts.module.load_state_dict({**state, **carried_state(self.encoder, state, self.maps)})
         if not parts.em.step.reasons:
             return
-        given, weights = parts.data.labels, self.weights
+        offset = np.array([0, parts.data.num_source])
+        parts.data.relabel_members(
+            [
+                self._with_matches(links.numpy() - offset, weights)
+                for links, weights in parts.data.member_labels
+            ]
+        )
+        parts.em.step.start_from(self.known)
+
+    def _with_matches(
+        self, given: IntArray, before: Tensor | None
+    ) -> tuple[IntArray, Tensor | None]:
+        """Return the links of an encoder with the matches of the earlier run, and their weights."""
+        weights = self.weights
         if weights is not None:
-            before = parts.data.weights
             ones = torch.ones(len(given)) if before is None else before
             weights = torch.cat([ones, weights.to(ones)])
-        parts.data.relabel(np.concatenate([given, self.labels]), weights)
-        parts.em.step.start_from(self.known)
+        return np.concatenate([given, self.labels]), weights

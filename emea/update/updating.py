@@ -108,7 +108,9 @@ class Update:
         kept = (moved != NO_MATCH).all(1) & _apart(moved, train)
         moved, weights = moved[kept], probs[torch.from_numpy(kept)]
         num_source, num_target = self.pair.source.num_entities, self.pair.target.num_entities
-        known = Matching.of_links(torch.from_numpy(train.copy()), num_source, num_target)
+        # crossed links are validation links, too: no encoder starts from all of them
+        certain = train[: 0 if self.run.split.supervision.is_crossed else None]
+        known = Matching.of_links(torch.from_numpy(certain.copy()), num_source, num_target)
         known.targets[moved[:, 0]] = torch.from_numpy(moved[:, 1])
         known.probs[moved[:, 0]] = weights.double()
         checkpoint = self.run.folder / CHECKPOINT_FILE

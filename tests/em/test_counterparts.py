@@ -143,9 +143,11 @@ def without_targets(pair: GraphPair, share: float, seed: int) -> GraphPair:
     return replace(pair, target=target, links=links[links[:, 1] >= 0], unmatched=unmatched)
 
 
-@pytest.mark.parametrize("deleted", [0.0, pytest.param(0.4, id="40%")])
-def test_the_share_of_a_synthetic_pair_is_found(deleted: float, tmp_path: Path) -> None:
-    settings = ["data.num_entities=600", "data.overlap=1.0", "ratio=0.2", "tracking=none"]
+@pytest.mark.parametrize(("deleted", "overlap"), [(0.0, 1.0), (0.4, 1.0), (0.0, 0.7)])
+def test_the_share_of_a_synthetic_pair_is_found(
+    deleted: float, overlap: float, tmp_path: Path
+) -> None:
+    settings = ["data.num_entities=600", f"data.overlap={overlap}", "ratio=0.2", "tracking=none"]
     config = composed([*settings, "model=lightea", "em=one_to_one", "em.iterations=1"])
     pair = without_targets(load_pair(config), deleted, 1)
     found: dict[str, Any] = run_job(config, tmp_path, pair=pair).metrics

@@ -11,7 +11,9 @@ from omegaconf import DictConfig
 
 from emea.answer.decision import decide
 from emea.answer.decoding import BestAnswer
+from emea.config.run_config import RunConfig
 from emea.config.settings.execution import ExportSettings
+from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.protocol import Strict
 from emea.data.sources.synthetic import synthetic_pair
@@ -20,6 +22,7 @@ from emea.em.members import mean_report
 from emea.em.reports import JointReport
 from emea.matching.beliefs import Beliefs
 from emea.run.job import run_job
+from emea.run.parts import build_parts
 from emea.run.predicting import run_decision
 from emea.run.result import RunResult
 from emea.update.updating import Update, update_config
@@ -125,7 +128,17 @@ def test_a_run_validates_all_links_and_sees_no_test_link(
     more = newly_known(result.pair)
     update = Update.of(result, result.pair.source, result.pair.target, more, more[:0])
     assert not len(update.split.validation) and len(update.split.train) == 24 + len(more)
-    assert update_config(result).split.num_validation > 0
+    start, train = update.start(), update.split.train
+    assert (start.known.targets.numpy()[train[:, 0]] == NO_MATCH).all() and len(start.labels) > 20
+    visible = Strict()(Split(Supervision(train, train), train[:0]))
+    parts = build_parts(
+        RunConfig.of(update_config(result)), update.pair, visible, print, torch.device("cpu")
+    )
+    start.apply(parts)
+    for view, labels in zip(visible.of_members(3), parts.data.member_labels, strict=True):
+        links = labels.links.numpy() - [0, update.pair.source.num_entities]
+        expected = [*view.train.tolist(), *start.labels.tolist()]
+        assert links.tolist() == expected
 
 
 def newly_known(pair: GraphPair) -> np.ndarray:
