@@ -14,8 +14,8 @@ from experiments.report.studies.openea import PAIRS
 ON_NAMES = ("literals", "literals_no_links")
 """Experiments on names, which the synthetic pair does not have."""
 
-ON_FOLDERS = ("openea", "dangling")
-"""Experiments on official folds or on deleted entities, which the synthetic pair does not have."""
+ON_FOLDERS = ("openea", "dangling", "ontologies")
+"""Experiments on official folds, deleted entities or own files, instead of the synthetic pair."""
 
 EXPERIMENTS = [
     name
@@ -29,8 +29,9 @@ def test_each_experiment_has_a_smoke_variant_and_a_folder() -> None:
     small = [name.removeprefix("smoke/") for name in option_names("experiment") if "/" in name]
     assert small == EXPERIMENTS
     folders = {path.parent.name for path in Path("experiments").glob("*/results.md")}
-    # literals has the runs of both experiments on names; dangling needs pairs that a tool makes
-    assert folders == {*EXPERIMENTS, "literals", "dangling"}
+    # literals has the runs of both experiments on names; dangling needs pairs that a tool makes,
+    # and ontologies are own files
+    assert folders == {*EXPERIMENTS, "literals", "dangling", "ontologies"}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

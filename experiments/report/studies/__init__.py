@@ -7,6 +7,7 @@ from experiments.report.studies.dangling import DANGLING
 from experiments.report.studies.dual import DUAL_STUDY
 from experiments.report.studies.figures import FIGURE4, FIGURE5, FIGURE6, FIGURE7, FIGURE8
 from experiments.report.studies.literals import LITERALS
+from experiments.report.studies.ontologies import ONTOLOGIES
 from experiments.report.studies.tables import TABLE1, TABLE2, TABLE3, TABLE4, TABLE5
 
 STUDIES = {
@@ -25,5 +26,6 @@ STUDIES = {
         DUAL_STUDY,
         LITERALS,
         DANGLING,
+        ONTOLOGIES,
     )
 }

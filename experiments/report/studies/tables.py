@@ -61,6 +61,7 @@ def _reasoned(runs: Runs, on_dbp15k: bool) -> list[Row]:
     if table.empty:
         return []
     here = table[table["method"].isin(["paris", "prase"]) & (table["ratio"] > 0)]
+    here = here[[one.get("literals.name", "none") == "none" for one in here["settings"]]]
     places = {(data, ratio) for data, ratio in zip(here["data"], here["ratio"], strict=True)}
     order = DBP15K if on_dbp15k else sorted({data for data, _ in places} - set(DBP15K))
     return [
