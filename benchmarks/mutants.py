@@ -48,7 +48,7 @@ CRITICAL = {
 }
 """The critical code, and the tests that must notice a change of it."""
 
-ON_A_GPU = ("triton_",)
+ON_A_GPU = ("triton_", "scanned_search")
 """Modules that only run on a GPU."""
 
 CPU_SECONDS = 300
@@ -101,7 +101,8 @@ class Mutant:
 
     Args:
         path: The module, relative to the repository.
-        line: The number of the changed line.
+        line: The number of the changed line, and ``code`` its text before the change.
+        code: The text.
         before: The changed expression, and ``after`` what replaces it.
         after: The replacement.
         text: The text of the changed module.
@@ -109,6 +110,7 @@ class Mutant:
 
     path: str
     line: int
+    code: str
     before: str
     after: str
     text: str
@@ -116,7 +118,7 @@ class Mutant:
     @property
     def name(self) -> str:
         """The change in one line, without its line number."""
-        return f"{self.path}: {self.before} -> {self.after}"
+        return f"{self.path}: {self.before} -> {self.after} in {self.code}"
 
     @property
     def key(self) -> str:
@@ -188,7 +190,8 @@ def mutants_of(path: str, text: str) -> Iterator[Mutant]:
         for after in changes(node):
             whole = after if isinstance(node, ast.Attribute | ast.Constant) else f"({after})"
             changed = content[:start] + whole.encode() + content[end:]
-            yield Mutant(path, node.lineno, ast.unparse(node), after, changed.decode())
+            code = text.splitlines()[node.lineno - 1].strip()
+            yield Mutant(path, node.lineno, code, ast.unparse(node), after, changed.decode())
 
 
 def expressions(node: ast.AST, inside: bool = False) -> Iterator[ast.expr]:

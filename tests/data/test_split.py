@@ -171,6 +171,7 @@ def test_test_links_do_not_reach_into_known_labels() -> None:
 def test_too_few_known_links() -> None:
     with pytest.raises(DataError, match=r"too few. Give at least 2 links, better 10 or more"):
         usual(known_split, labelled_pair(1), seed=0)
+    assert len(usual(known_split, labelled_pair(2), seed=0).supervision.train) == 2
 
 
 def test_no_known_links() -> None:

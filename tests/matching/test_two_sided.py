@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from emea.matching.pair_table import PairTable, tabulate
 from emea.matching.search import SearchGroup
 from emea.matching.similarity import Cosine, Similarity
-from emea.matching.two_sided import NOTHING_LEFT, Subset, TwoSided, two_sided
+from emea.matching.two_sided import NOTHING_LEFT, Subset, SubsetScope, TwoSided, two_sided
 
 from .random_tables import random_similarity
 
@@ -125,6 +125,14 @@ class NearestScope:
 
     def reversed(self) -> "NearestScope":
         return NearestScope(self.dots.T, self.of_each_row)
+
+
+def test_a_reversed_subset_has_the_other_sides() -> None:
+    source, target = torch.tensor([True, False]), torch.tensor([True, True, False])
+    found = SubsetScope(NearestScope(torch.eye(3)[:2], True), source, target).reversed()
+    assert found.source is target and found.target is source
+    ((rows, columns, _),) = found.groups(1)
+    assert rows.tolist() == [0, 1] and int(columns.max()) == 0
 
 
 def similarity() -> Similarity:
