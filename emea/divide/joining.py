@@ -339,9 +339,11 @@ def one_to_one(table: PairTable, labels: Tensor) -> Beliefs:
         labels: ``[num_labels, 2]`` links that are certain.
     """
     probs = torch.where(table.filled, table.scores, 0.0)
-    of_source = (1 - probs.sum(1, keepdim=True)).clamp(min=LEAST_FREE)
-    of_target = (1 - table.sum_by_target(probs)).clamp(min=LEAST_FREE)[table.targets]
     bounded = probs.clamp(LEAST_PROB**2, 1 - LEAST_PROB**2)
+    # a certain pair leaves its entities free as often as it is wrong, however seldom
+    least = (1 - bounded).clamp(max=LEAST_FREE)
+    of_source = torch.maximum(1 - probs.sum(1, keepdim=True), least)
+    of_target = torch.maximum((1 - table.sum_by_target(probs))[table.targets], least)
     potentials = (bounded * (1 - bounded) / (of_source * of_target)).log()
     slots = LabelledSlots.of(table, labels)
     potentials = potentials.masked_fill(slots.impossible, -MAX_LOGIT)

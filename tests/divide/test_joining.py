@@ -57,6 +57,12 @@ def test_marginals_of_one_distribution_stay_as_they_are() -> None:
     assert best.all()
 
 
+@pytest.mark.parametrize("prob", [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0])
+def test_a_pair_without_rivals_keeps_its_probability(prob: float) -> None:
+    found = one_to_one(table_of({(0, 0): prob}, 2, 2), NO_LABELS)
+    assert float(found.probs[0].max()) == pytest.approx(prob, abs=1e-5)
+
+
 def test_two_parts_that_want_the_same_target_share_it() -> None:
     wanted = {(0, 0): 0.9, (1, 0): 0.8, (1, 1): 0.1, (2, 2): 0.6}
     probs = probs_of(_both(one_to_one(table_of(wanted, 3, 3), NO_LABELS)))
