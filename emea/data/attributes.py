@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -74,12 +75,16 @@ class AttributeTriples:
         return self.kind_names[int(self.kinds[value])]
 
     def relabelled(self, new_ids: IntArray) -> "AttributeTriples":
-        """Return the same triples in which entity ``i`` has the id ``new_ids[i]``."""
-        triples = self.triples.copy()
-        triples[:, 0] = new_ids[triples[:, 0]]
-        order = np.lexsort(triples.T[::-1])
-        return AttributeTriples(
-            triples[order], self.attribute_names, self.values, self.kinds, self.kind_names
+        """Return the triples in which entity ``i`` has the id ``new_ids[i]``, or is left out."""
+        entities, names, values = self.triples[new_ids[self.triples[:, 0]] >= 0].T
+        used = np.zeros(len(self.values), dtype=bool)
+        used[values] = True
+        triples = np.stack([new_ids[entities], names, np.cumsum(used)[values] - 1], axis=1)
+        return replace(
+            self,
+            triples=triples[np.lexsort(triples.T[::-1])],
+            values=list(compress(self.values, used.tolist())),
+            kinds=self.kinds[used],
         )
 
 

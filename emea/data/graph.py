@@ -1,7 +1,7 @@
 """A knowledge graph: triples of entity and relation ids."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -89,29 +89,31 @@ class KnowledgeGraph:
         return np.bincount(ends, minlength=self.num_entities).astype(np.int64)
 
     def relabelled(self, new_ids: IntArray) -> "KnowledgeGraph":
-        """Return the same graph in which entity ``i`` has the id ``new_ids[i]``.
+        """Return the graph in which entity ``i`` has the id ``new_ids[i]``.
 
         Args:
-            new_ids: A permutation of the entity ids.
+            new_ids: The ids from zero, each once, and -1 for entities that are left out with their
+                triples, literals and vectors.
         """
+        old_ids = np.argsort(new_ids)[(new_ids < 0).sum() :].tolist()
         triples = self.triples.copy()
         triples[:, 0] = new_ids[triples[:, 0]]
         triples[:, 2] = new_ids[triples[:, 2]]
-        old_ids = np.argsort(new_ids).tolist()
+        if len(old_ids) < self.num_entities:
+            triples = triples[(triples >= 0).all(1)]
         names, labels = (
             None if texts is None else [texts[old] for old in old_ids]
             for texts in (self.entity_names, self.labels)
         )
-        return KnowledgeGraph(
-            triples,
-            self.num_entities,
-            self.num_relations,
-            names,
-            self.relation_names,
-            None if self.attributes is None else self.attributes.relabelled(new_ids),
-            labels,
-            None if self.kinds is None else self.kinds[old_ids],
-            tuple(one.relabelled(new_ids) for one in self.vectors),
+        return replace(
+            self,
+            triples=triples,
+            num_entities=len(old_ids),
+            entity_names=names,
+            attributes=None if self.attributes is None else self.attributes.relabelled(new_ids),
+            labels=labels,
+            kinds=None if self.kinds is None else self.kinds[old_ids],
+            vectors=tuple(one.relabelled(new_ids) for one in self.vectors),
         )
 
 

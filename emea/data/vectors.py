@@ -36,9 +36,9 @@ class EntityVectors:
     values: Matrix
 
     def relabelled(self, new_ids: IntArray) -> "EntityVectors":
-        """Return the same vectors after new ids were given to the entities."""
+        """Return the vectors of the entities that keep an id, which is not negative."""
         entities = new_ids[self.entities]
-        order = np.argsort(entities)
+        order = np.argsort(entities)[(entities < 0).sum() :]
         return replace(self, entities=entities[order], values=self.values[order])
 
 

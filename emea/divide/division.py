@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.attributes import AttributeTriples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.split import Supervision
-from emea.data.vectors import EntityVectors
 from emea.errors import ConfigError, DataError
 from emea.record.checked_files import (
     read_checked_arrays,
@@ -177,51 +175,10 @@ def write_part(
 
 
 def induced(graph: KnowledgeGraph, entities: IntArray) -> KnowledgeGraph:
-    """Return the graph of some entities, with their names, literals and vectors.
-
-    Args:
-        graph: The whole graph; its relations keep their ids.
-        entities: ``[n]`` the entities, ascending; they get the ids ``0..n-1``.
-    """
+    """Return the graph of some entities, given in ascending order; relations keep their ids."""
     new_ids = np.full(graph.num_entities, -1, dtype=np.int64)
     new_ids[entities] = np.arange(len(entities))
-    ends = new_ids[graph.triples[:, [0, 2]]]
-    kept = (ends >= 0).all(1)
-    heads, tails = ends[kept].T
-    names, labels = (
-        None if texts is None else [texts[entity] for entity in entities.tolist()]
-        for texts in (graph.entity_names, graph.labels)
-    )
-    return KnowledgeGraph(
-        np.stack([heads, graph.triples[kept, 1], tails], axis=1),
-        len(entities),
-        graph.num_relations,
-        names,
-        graph.relation_names,
-        None if graph.attributes is None else _attributes(graph.attributes, new_ids),
-        labels,
-        None if graph.kinds is None else graph.kinds[entities],
-        tuple(_vectors(one, new_ids) for one in graph.vectors),
-    )
-
-
-def _attributes(attributes: AttributeTriples, new_ids: IntArray) -> AttributeTriples:
-    """Return the literals of the entities that have a new id, with the values that they use."""
-    kept = new_ids[attributes.triples[:, 0]] >= 0
-    entities, names, values = attributes.triples[kept].T
-    used, values = np.unique(values, return_inverse=True)
-    return AttributeTriples(
-        np.stack([new_ids[entities], names, values], axis=1),
-        attributes.attribute_names,
-        [attributes.values[value] for value in used.tolist()],
-        attributes.kinds[used],
-        attributes.kind_names,
-    )
-
-
-def _vectors(vectors: EntityVectors, new_ids: IntArray) -> EntityVectors:
-    kept = new_ids[vectors.entities] >= 0
-    return EntityVectors(vectors.name, new_ids[vectors.entities[kept]], vectors.values[kept])
+    return graph.relabelled(new_ids)
 
 
 def are_inside(links: IntArray, chosen: Sequence[IntArray]) -> np.ndarray:
