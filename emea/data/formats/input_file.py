@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any
 
 from emea.data.formats.limits import Guard, LimitedStream, PackedFile
 from emea.errors import ConfigError, DataError, one_line
@@ -43,85 +43,39 @@ def byte_stream(
         with open_regular(path) as file:
             opened = OPENERS.get(path.suffix.lower())
             packed = PackedFile(file, path)
-            stream = cast(IO[bytes], opened(cast(BinaryIO, packed))) if opened else file
-            start = stream.read(NUM_FIRST_BYTES)
+            stream = opened(packed) if opened else file
+            start = stream.peek(NUM_FIRST_BYTES)
             _check_first_bytes(path, start)
-            stream.seek(len(UTF8_BOM) if start.startswith(UTF8_BOM) else 0)
+            if start.startswith(UTF8_BOM):
+                stream.read(len(UTF8_BOM))
             limited = LimitedStream(stream, path, has_lines, guard, packed)
             yield io.BufferedReader(limited, CHUNK_SIZE)
-    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, ZstdError) as error:
-        kind = NAMES[path.suffix.lower()]
-        raise DataError(f"{path.name} is damaged or not a {kind} file: {error}") from error
-    except OSError as error:
-        if error.errno is None and path.suffix.lower() == ".bz2":  # it has no error of its own
-            raise DataError(f"{path.name} is damaged or not a bzip2 file: {error}") from error
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if is_packed(path) and getattr(error, "errno", None) is None:
+            kind = NAMES[path.suffix.lower()]
+            raise DataError(f"{path.name} is damaged or not a {kind} file: {error}") from error
+        raise DataError(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
-class ZstdError(Exception):
-    """The content is damaged or is not compressed with zstd."""
+def _zstd_stream(file: PackedFile) -> io.BufferedReader:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise DataError(
+            "Files compressed with zstd need pyarrow, which is not installed. Decompress the "
+            "file, or run pip install '.[parquet]' in a clone of emea."
+        ) from error
+    source = pyarrow.PythonFile(file, mode="r")
+    return io.BufferedReader(pyarrow.CompressedInputStream(source, "zstd"))
 
 
-class _Unclosed:
-    """Reads a file and leaves it open. pyarrow closes what it reads from."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.read = file.read
-        self.closed = False
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class ZstdFile(io.RawIOBase):
-    """A file compressed with zstd, as a stream of its content.
-
-    Args:
-        file: The compressed file.
-
-    Raises:
-        DataError: pyarrow is missing.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise DataError(
-                "Files compressed with zstd need pyarrow, which is not installed. Decompress the "
-                "file, or run pip install '.[parquet]' in a clone of emea."
-            ) from error
-        self._file = file
-        self._pyarrow = pyarrow
-        self._stream: Any = None
-        self.seek(0)
-
-    def readable(self) -> bool:
-        """Return ``True``: the stream can be read."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position near the beginning."""
-        self._file.seek(0)
-        source = self._pyarrow.PythonFile(_Unclosed(self._file), mode="r")
-        self._stream = self._pyarrow.CompressedInputStream(source, "zstd")
-        self.read(offset)
-        return offset
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes of the content."""
-        try:
-            block: bytes = self._stream.read(size)
-        except (OSError, self._pyarrow.ArrowException) as error:
-            raise ZstdError(str(error)) from error
-        return block
-
-
-OPENERS: dict[str, Callable[[BinaryIO], Any]] = {
+OPENERS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
-    ".zst": ZstdFile,
+    ".zst": _zstd_stream,
 }
 """How a file is decompressed, by suffix."""
 
@@ -169,11 +123,6 @@ SUFFIXES = {
 }
 """Format by suffix of the file name, without that of a compression."""
 
-UNREAD_SUFFIXES = dict.fromkeys(
-    (".zip", ".7z"), "Archives are not read. Extract it (.gz, .bz2, .xz and .zst are decompressed)."
-)
-"""What to do with files of other well-known formats, by suffix."""
-
 RDF_NAMES = ("ntriples", "turtle", "rdfxml", "nquads", "trig", "n3", "jsonld")
 GRAPH_FORMATS = (*RDF_NAMES, "tsv", "csv", "parquet")
 LINK_FORMATS = (*RDF_NAMES, "tsv", "csv")
@@ -196,15 +145,13 @@ def file_format(path: Path, given: str | None, allowed: Collection[str], key: st
     """
     if given is not None and given not in allowed:
         raise ConfigError(f"{key} must be null or one of {', '.join(allowed)}, got {given!r}")
-    by_name = SUFFIXES.get(_unpacked(path).suffix.lower())
+    unpacked = path.with_suffix("") if is_packed(path) else path
+    by_name = SUFFIXES.get(unpacked.suffix.lower())
     found = given or content_format(path) or by_name
     if given is None and by_name in EXTENDED and found in ("ntriples", "turtle"):
         found = by_name  # the first lines do not tell them apart
     if found is None and path.is_dir():
         raise DataError(f"{path} is a folder, not a file.")
-    advice = UNREAD_SUFFIXES.get(_unpacked(path).suffix.lower())
-    if found is None and advice is not None:
-        raise DataError(f"{path.name}: {advice}")
     if found is None or found not in allowed:
         known = ", ".join(suffix for suffix, name in SUFFIXES.items() if name in allowed)
         raise DataError(
@@ -217,10 +164,6 @@ def file_format(path: Path, given: str | None, allowed: Collection[str], key: st
             "Decompress it."
         )
     return found
-
-
-def _unpacked(path: Path) -> Path:
-    return path.with_suffix("") if is_packed(path) else path
 
 
 EXTENDED = ("turtle", "nquads", "trig", "n3")

@@ -168,14 +168,6 @@ class PackedFile(RawIOBase):
         """Return ``True``: the file can be read."""
         return True
 
-    def seekable(self) -> bool:
-        """Return ``True``: the position can change."""
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Change the position in the file."""
-        return self._file.seek(offset, whence)
-
 
 class LimitedStream(RawIOBase):
     """Reads another stream and raises an error as soon as its content exceeds a limit.

@@ -157,13 +157,6 @@ def test_an_unknown_ending_is_reported_with_the_known_ones(name: str) -> None:
         file_format(Path(name), None, GRAPH_FORMATS, "data.format")
 
 
-@pytest.mark.parametrize("name", ["a.nt.7z", "A.ZIP"])
-def test_formats_that_are_not_read_have_advice(name: str) -> None:
-    with pytest.raises(DataError, match=f"^{name}: .*Extract it"):
-        file_format(Path(name), None, GRAPH_FORMATS, "data.format")
-    assert file_format(Path(name), "ntriples", GRAPH_FORMATS, "data.format") == "ntriples"
-
-
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
