@@ -7,13 +7,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from emea.config.settings.cardinality import Cardinality, cardinality_of
 from emea.data.arrays import IntArray
-from emea.data.formats.tab_file import Key, TableRows, read_lines
+from emea.data.formats.tab_file import TableRows, read_lines
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphReading, LinkReading, sorted_links
 from emea.data.names import Prefixes, entity_uri, uri_numbers
@@ -21,6 +21,8 @@ from emea.data.sorting import distinct_ids
 from emea.errors import DataError, one_line
 
 log = logging.getLogger(__name__)
+
+Key = TypeVar("Key", int, str)
 
 REPEATED_ENTITY = (
     "(cardinality={} allows one link of each {} entity; choose another cardinality, such as "

@@ -1,9 +1,8 @@
 """Reads tab-separated files of names or integer ids. Errors name the file and the line."""
 
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -54,17 +53,15 @@ class TabTable(TableRows):
         """Return the first two cells of each line."""
         return list(zip(self.columns[0], self.columns[1], strict=True))
 
-    def integers(self, column: int) -> list[int]:
+    def integers(self, column: int) -> IntArray:
         """Return a column of integer ids."""
         cells = self.columns[column]
-        try:
-            ids = list(map(int, cells))
-        except ValueError:
-            raise self._not_an_id(cells) from None
-        # Python reads 1_0 as ten, which data files do not use.
-        if min(ids) < -INT64_LIMIT or max(ids) >= INT64_LIMIT or "_" in "".join(cells):
-            raise self._not_an_id(cells)
-        return ids
+        with suppress(ValueError, OverflowError):
+            # Python reads 1_0 as ten, which data files do not use.
+            if "_" not in "".join(cells):
+                return np.array(list(map(int, cells)), dtype=np.int64)
+        row = next(row for row, cell in enumerate(cells) if not _is_id(cell))
+        raise self.error(row, f"expected an integer id, found {cells[row]!r}")
 
     def names(self, column: int) -> list[str]:
         """Return a column of names, none of them empty."""
@@ -72,10 +69,6 @@ class TabTable(TableRows):
         if "" in cells:
             raise self.error(cells.index(""), f"column {column + 1} is empty")
         return cells
-
-    def _not_an_id(self, cells: list[str]) -> DataError:
-        row = next(row for row, cell in enumerate(cells) if not _is_id(cell))
-        return self.error(row, f"expected an integer id, found {cells[row]!r}")
 
 
 def read_table(path: Path, num_columns: int, label: str | None = None) -> TabTable:
@@ -153,39 +146,16 @@ def _is_id(cell: str) -> bool:
         return False
 
 
-Key = TypeVar("Key", int, str)
-
-
-def check_listed_once(keys: Sequence[Key], table: TableRows) -> None:
-    """Raise an error if a column of entities contains one of them twice."""
-    if len(set(keys)) == len(keys):
-        return
-    seen: dict[Key, int] = {}
-    for row, key in enumerate(keys):
-        if key in seen:
-            raise table.error(row, f"entity {key} is already listed in line {seen[key] + 1}")
-        seen[key] = row
-
-
 DIGITS, TAB, NEWLINE = b"0123456789", ord("\t"), ord("\n")
 MAX_DIGITS = 18
 """Numbers with at most this many digits fit in 64 bits."""
 
 
-@dataclass(frozen=True, eq=False)
-class IdTable(TableRows):
-    """The ids of a tab-separated file. Row ``i`` is line ``i + 1`` of the file.
-
-    Args:
-        label: The name of the file in messages.
-        values: ``[num_lines, num_columns]`` the ids.
-    """
-
-    values: IntArray
-
-
-def read_ids(path: Path, num_columns: int) -> IdTable:
+def read_ids(path: Path, num_columns: int) -> tuple[TableRows, IntArray]:
     """Read a tab-separated file of integer ids, with the layout that ``read_table`` accepts.
+
+    Returns:
+        The rows, for messages, and their ids, ``[num_lines, num_columns]``.
 
     Raises:
         DataError: The file is missing, empty or not UTF-8, a line has another number of columns, or
@@ -196,9 +166,8 @@ def read_ids(path: Path, num_columns: int) -> IdTable:
         values = parsed_ids(content, num_columns)
         if values is None:
             table = table_of(content, num_columns, path.name)
-            columns = [table.integers(column) for column in range(num_columns)]
-            values = np.array(columns, dtype=np.int64).T
-        return IdTable(path.name, values)
+            values = np.stack([table.integers(column) for column in range(num_columns)], axis=1)
+        return TableRows(path.name), values
 
 
 def parsed_ids(content: bytes, num_columns: int) -> IntArray | None:

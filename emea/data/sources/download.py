@@ -4,12 +4,10 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from http.client import HTTPException, IncompleteRead
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import urlopen
@@ -57,32 +55,13 @@ SOURCES = Path(__file__).with_name("sources.json")
 TIMEOUT_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
-class Source:
-    """The files of a data set in a repository at a fixed commit.
-
-    Args:
-        github: The owner and the name of the repository.
-        commit: The commit.
-        paths: The path of each file in the repository.
-        blobs: The git blob id of each file.
-    """
-
-    github: str
-    commit: str
-    paths: Mapping[str, str]
-    blobs: Mapping[str, str]
-
-
-def load_source(key: str) -> Source:
-    """Return the entry of a data set in ``sources.json``."""
-    sources = json.loads(SOURCES.read_text(encoding="utf-8"))
+def load_source(key: str) -> dict[str, Any]:
+    """Return the entry of a data set in ``sources.json``: a repository, a commit and its files."""
+    sources: dict[str, Any] = json.loads(SOURCES.read_text(encoding="utf-8"))
     if key not in sources:
         raise DataError(f"there is no download source {key!r}. Use one of {', '.join(sources)}.")
-    entry = sources[key]
-    paths = {file: facts["path"] for file, facts in entry["files"].items()}
-    blobs = {file: facts["git_blob_sha1"] for file, facts in entry["files"].items()}
-    return Source(entry["github"], entry["commit"], paths, blobs)
+    entry: dict[str, Any] = sources[key]
+    return entry
 
 
 def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> None:
@@ -101,19 +80,24 @@ def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> 
             pinned one.
     """
     facts = load_source(source)
+    files = facts["files"]
     try:
-        missing = [file for file in facts.paths if not (folder / file).is_file()]
+        missing = [file for file in files if not (folder / file).is_file()]
     except PermissionError as error:
         raise DataError(f"{folder} cannot be read: {error.strerror}.") from error
     for position, file in enumerate(missing):
-        url = f"{base_url}/{facts.github}/{facts.commit}/{quote(facts.paths[file])}"
+        url = f"{base_url}/{facts['github']}/{facts['commit']}/{quote(files[file]['path'])}"
         try:
             content = _fetch(file, url)
         except (OSError, HTTPException, ValueError) as error:
             raise _unreachable(error, url, folder, facts, missing[position:]) from error
-        _check(file, url, content, facts.blobs[file])
-        with writing(folder / file), complete_file(folder / file) as stream:
-            stream.write(content)
+        found, expected = git_blob_id(content), files[file]["git_blob_sha1"]
+        if found != expected:
+            raise DataError(
+                f"{file} from {url} is not the expected file: its git id is {found} instead of "
+                f"{expected}"
+            )
+        _write_complete(folder / file, content)
 
 
 def git_blob_id(content: bytes) -> str:
@@ -140,37 +124,28 @@ def _fetch(file: str, url: str) -> bytes:
 
 
 def _unreachable(
-    error: Exception, url: str, folder: Path, facts: Source, missing: list[str]
+    error: Exception, url: str, folder: Path, facts: dict[str, Any], missing: list[str]
 ) -> DataError:
-    homes = " and ".join(sorted({str(PurePosixPath(facts.paths[file]).parent) for file in missing}))
+    paths = [PurePosixPath(facts["files"][file]["path"]) for file in missing]
+    homes = " and ".join(sorted({str(path.parent) for path in paths}))
     reason = getattr(error, "reason", None) or error
     return DataError(
         f"{url} cannot be reached ({reason}). Put {', '.join(missing)} into {folder}, from {homes} "
-        f"in https://github.com/{facts.github} at commit {facts.commit}, "
+        f"in https://github.com/{facts['github']} at commit {facts['commit']}, "
         f"or set {ROOT_VARIABLE} to the folder that contains your data sets."
     )
 
 
-def _check(file: str, url: str, content: bytes, expected: str) -> None:
-    found = git_blob_id(content)
-    if found != expected:
-        raise DataError(
-            f"{file} from {url} is not the expected file: its git id is {found} instead of "
-            f"{expected}"
-        )
-
-
-@contextmanager
-def complete_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name when it is complete, and is removed after an error.
+def _write_complete(path: Path, content: bytes) -> None:
+    """Write a file that gets its name when it is complete.
 
     Each process uses its own name until then, so that parallel jobs do not write to the same file.
     """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with part.open("wb") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)

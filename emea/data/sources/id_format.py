@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.formats.tab_file import IdNumbers, IdTable, check_listed_once, read_ids, read_table
+from emea.data.formats.tab_file import IdNumbers, read_ids, read_table
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import LinkRegister
@@ -25,7 +25,6 @@ CONTENT = (
     f"{', '.join(TRIPLE_FILES)}, at least one of {', '.join(LINK_FILES)}, and if they exist "
     "ent_ids_1, ent_ids_2 and rel_ids_1, rel_ids_2 or rel_dict"
 )
-NO_LINKS = np.empty((0, 2), dtype=np.int64)
 
 
 def read_id_format(
@@ -72,19 +71,29 @@ def read_id_format(
         source, target = with_iri_names(source), with_iri_names(target)
     parts = _read_links(path, source_entities, target_entities)
     links = np.concatenate(list(parts.values()))
-    pair = GraphPair(name or path.name, source, target, links, _official(parts))
-    return pair.shuffled()
+    official = None
+    # A reference file without training links contains all links, as in DBP15K.
+    if "sup_ent_ids" in parts:
+        train, validation, test = (parts.get(file, links[:0]) for file in LINK_FILES)
+        official = OfficialSplit(train, validation, test)
+    return GraphPair(name or path.name, source, target, links, official).shuffled()
 
 
 def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, IdNumbers]:
-    table = read_ids(path / f"triples_{number}", 3)
-    heads, relation_column, tails = table.values.T
+    """Return a graph, in which repeated triples count once, and the numbers of its entities."""
+    table, values = read_ids(path / f"triples_{number}", 3)
+    heads, relation_column, tails = values.T
     entities, entity_names = _read_entities(path, side, number, np.concatenate([heads, tails]))
     relations = IdNumbers(distinct_ids(relation_column), "relation", table.label)
     relation_names = _read_relation_names(path, number, relations.keys.tolist())
     columns = (entities.of(heads, table), relations.of(relation_column, table))
     triples = np.stack([*columns, entities.of(tails, table)], axis=1)
-    return build_graph(table.label, triples, entity_names, relation_names), entities
+    keys = packed_rows(list(triples.T), (triples.max(axis=0) + 1).tolist())
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    if len(first) < len(triples):
+        log.warning("%s: %d repeated triples left out", table.label, len(triples) - len(first))
+    sizes = len(entity_names), len(relation_names)
+    return KnowledgeGraph(triples[first], *sizes, entity_names, relation_names), entities
 
 
 def _read_entities(
@@ -96,8 +105,12 @@ def _read_entities(
         return entities, list(map(str, entities.keys.tolist()))
     table = read_table(listing, 2)
     ids = table.integers(0)
-    check_listed_once(ids, table)
-    return IdNumbers(np.array(ids, dtype=np.int64), what, table.label), table.columns[1]
+    _, first, place = np.unique(ids, return_index=True, return_inverse=True)
+    if len(first) < len(ids):
+        row = int(np.argmax(first[place] < np.arange(len(ids))))
+        message = f"entity {ids[row]} is already listed in line {first[place[row]] + 1}"
+        raise table.error(row, message)
+    return IdNumbers(ids, what, table.label), table.columns[1]
 
 
 def _read_relation_names(path: Path, number: int, relations: Sequence[int]) -> list[str]:
@@ -105,67 +118,25 @@ def _read_relation_names(path: Path, number: int, relations: Sequence[int]) -> l
     for file in ("rel_dict", f"rel_ids_{number}"):
         if (path / file).is_file():
             table = read_table(path / file, 2)
-            names.update(zip(table.integers(0), table.columns[1], strict=True))
+            names.update(zip(table.integers(0).tolist(), table.columns[1], strict=True))
     return [names.get(relation, str(relation)) for relation in relations]
 
 
 def _read_links(path: Path, sources: IdNumbers, targets: IdNumbers) -> dict[str, IntArray]:
     """Return the links of each existing file, without links of earlier files."""
-    tables = [read_ids(path / file, 2) for file in LINK_FILES if (path / file).is_file()]
-    if not tables:
+    found = [path / file for file in LINK_FILES if (path / file).is_file()]
+    if not found:
         raise DataError(
             f"The folder {path} has no links. It needs at least one of {', '.join(LINK_FILES)}."
         )
     register: LinkRegister[int] = LinkRegister()
-    return {table.label: _new_links(table, sources, targets, register) for table in tables}
-
-
-def _new_links(
-    table: IdTable, sources: IdNumbers, targets: IdNumbers, register: LinkRegister[int]
-) -> IntArray:
-    source_column, target_column = table.values.T
-    links = np.stack([sources.of(source_column, table), targets.of(target_column, table)], axis=1)
-    rows = np.array(
-        register.add(
-            table,
-            zip(source_column.tolist(), target_column.tolist(), strict=True),
-            # The reference file of some data sets contains all links, including training links.
-            may_repeat=table.label == "ref_ent_ids",
-        ),
-        dtype=np.int64,
-    )
-    # The order of the lines must not matter. The published files of DBP15K have this order.
-    order = np.lexsort([source_column[rows], target_column[rows]])
-    new: IntArray = links[rows[order]]
-    return new
-
-
-def _official(parts: dict[str, IntArray]) -> OfficialSplit | None:
-    # A reference file without training links contains all links, as in DBP15K.
-    if "sup_ent_ids" not in parts:
-        return None
-    train, validation, test = (parts.get(file, NO_LINKS) for file in LINK_FILES)
-    return OfficialSplit(train, validation, test)
-
-
-def build_graph(
-    label: str, triples: IntArray, entity_names: Sequence[str], relation_names: Sequence[str]
-) -> KnowledgeGraph:
-    """Build the graph of a triple file. Repeated triples count once."""
-    rows = first_occurrences(triples)
-    if len(rows) < len(triples):
-        log.warning("%s: %d repeated triples left out", label, len(triples) - len(rows))
-    return KnowledgeGraph(
-        triples[rows], len(entity_names), len(relation_names), entity_names, relation_names
-    )
-
-
-def first_occurrences(triples: IntArray) -> IntArray:
-    """Return the row of the first occurrence of each distinct triple, in ascending order."""
-    if not len(triples):
-        return np.empty(0, dtype=np.int64)
-    keys = packed_rows(list(triples.T), (triples.max(axis=0) + 1).tolist())
-    if len(distinct_ids(keys)) == len(keys):
-        return np.arange(len(keys))
-    _, rows = np.unique(keys, return_index=True)
-    return np.sort(rows).astype(np.int64)
+    parts = {}
+    for file in found:
+        table, values = read_ids(file, 2)
+        links = np.stack([sources.of(values[:, 0], table), targets.of(values[:, 1], table)], axis=1)
+        # The reference file of some data sets contains all links, including training links.
+        rows = register.add(table, map(tuple, values.tolist()), file.name == "ref_ent_ids")
+        # The order of the lines must not matter. The published files of DBP15K have this order.
+        new = np.array(rows, dtype=np.int64)
+        parts[file.name] = links[new[np.lexsort(values[new].T)]]
+    return parts

@@ -184,11 +184,9 @@ def test_folder_that_may_not_be_read(
 def test_pinned_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "SOURCES", Path(download.__file__).with_name("sources.json"))
     for key in ("dbp15k_zh", "dbp15k_ja", "dbp15k_fr", "dwy100k_dbp_wd", "dwy100k_dbp_yg"):
-        source = load_source(key)
-        assert {"triples_1", "triples_2", "ent_ids_1", "ent_ids_2", "ref_ent_ids"} <= set(
-            source.paths
-        )
-        assert all(len(blob) == 40 for blob in source.blobs.values())
+        files = load_source(key)["files"]
+        assert {"triples_1", "triples_2", "ent_ids_1", "ent_ids_2", "ref_ent_ids"} <= set(files)
+        assert all(len(file["git_blob_sha1"]) == 40 for file in files.values())
 
 
 def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
