@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from emea.config.settings.data import GraphForm
 from emea.data.attributes import plain_text
@@ -19,22 +18,12 @@ ID_NAMES = ("id", "uri", "iri", "identifier")
 BLOCK_SIZE = 1 << 15
 
 
-class EntityColumns(NamedTuple):
-    """The columns of a table that has one row for each entity.
-
-    Args:
-        id_column: The name of the column with the names of the entities.
-        others: The names of the columns to read.
-    """
-
-    id_column: str
-    others: list[str]
-
-
 def entity_columns(
     label: str, header: Sequence[str], form: GraphForm, attributes: Sequence[str]
-) -> EntityColumns | None:
-    """Return the columns of a table of entities, or ``None`` if no column is an id column.
+) -> tuple[str, list[str]] | None:
+    """Return the id column and the columns to read of a table of entities.
+
+    The result is ``None`` if no column is an id column.
 
     Args:
         label: The name of the file.
@@ -65,17 +54,7 @@ def entity_columns(
     others = [
         name for name in names if name and name != found and (not attributes or name in chosen)
     ]
-    return EntityColumns(found, others)
-
-
-def no_id_column(label: str, header: Sequence[str]) -> DataError:
-    """Return the error for a table of neither triples nor entities. The caller raises it."""
-    names = ", ".join(header)
-    return DataError(
-        f"{label} has the columns {names}, and none of them is an id column. Set data.id_column "
-        "to the column that identifies the entity of each row, or name the columns of a table of "
-        "triples head, relation, tail."
-    )
+    return found, others
 
 
 def from_entity_rows(

@@ -9,12 +9,7 @@ from typing import Any
 
 from emea.config.settings.data import GraphForm
 from emea.data.attributes import plain_text
-from emea.data.formats.entity_table import (
-    BLOCK_SIZE,
-    entity_columns,
-    from_entity_rows,
-    no_id_column,
-)
+from emea.data.formats.entity_table import BLOCK_SIZE, entity_columns, from_entity_rows
 from emea.data.formats.input_file import (
     GRAPH_FORMATS,
     OPENERS,
@@ -197,11 +192,15 @@ def read_table(
         return wanted_cells(path, found, names, bad, others, is_latin)
 
     if entities is not None:
-        ids = ((entities.id_column.lower(),),)
-        entity_rows = wanted(ids, entities.others, is_latin=True)
+        id_column, others = entities
+        entity_rows = wanted(((id_column.lower(),),), others, is_latin=True)
         return from_entity_rows(path.name, entity_rows, form, keep_literals)
     if not is_named and len(TRIPLE_COLUMNS) < len(header) <= MOST_NAMED and bad.stops:
-        raise no_id_column(path.name, header)
+        raise DataError(
+            f"{path.name} has the columns {', '.join(header)}, and none of them is an id column. "
+            "Set data.id_column to the column that identifies the entity of each row, or name the "
+            "columns of a table of triples head, relation, tail."
+        )
     triple_rows = wanted(TRIPLE_COLUMNS, attributes)
     collector = from_rows(triple_rows, frozenset(attributes), keep_literals)
     if not is_named:
@@ -265,7 +264,8 @@ def parquet_rows(
         marked = [name for name in attributes if name in file.schema_arrow.names]
         read = [*wanted, *marked]
         _check_columns(path, file.schema_arrow, read)
-        _check_same_ids(path, file.schema_arrow, wanted)
+        ends = wanted[0], wanted[-1]
+        check_same_ids(path.name, {name: file.schema_arrow.field(name).type for name in ends})
         columns = Columns.without_header(names)._replace(
             width=len(read), attributes=[(name, read.index(name)) for name in marked]
         )
@@ -365,18 +365,6 @@ def _check_columns(path: Path, schema: Any, wanted: Sequence[str]) -> None:
             raise DataError(
                 f"{path.name}: column {name} contains {kind}, but each row must contain one name"
             )
-
-
-def _check_same_ids(path: Path, schema: Any, wanted: Sequence[str]) -> None:
-    """Refuse integers next to floats in heads and tails."""
-    pyarrow, _ = _pyarrow()
-    is_integer, is_floating = pyarrow.types.is_integer, pyarrow.types.is_floating
-    kinds = {name: schema.field(name).type for name in (wanted[0], wanted[-1])}
-    check_same_ids(
-        path.name,
-        [name for name, kind in kinds.items() if is_integer(kind)],
-        [name for name, kind in kinds.items() if is_floating(kind)],
-    )
 
 
 def _text(value: object) -> str:

@@ -1,6 +1,6 @@
 """Reads links from tables, SSSOM files, RDF statements such as ``owl:sameAs``, and alignments."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -74,16 +74,25 @@ def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
     else:
         numbered = enumerate(statements(path, found, bad, guard), 1)
     links, places = [], []
-    cells = Cells(guard)
-    for number, quad in cells.without_cells(numbered):
-        if _is_link(quad):
-            link = shown_name(str(quad.subject)), shown_name(str(quad.object))
-            if guard is not None:
-                guard.check_expanded(link)
-            links.append(link)
+    cells: dict[str, dict[str, str]] = {}
+    for number, quad in numbered:
+        predicate, value = quad.predicate.value, quad.object
+        if predicate.startswith(ALIGNMENT):
+            part = predicate[len(ALIGNMENT) :].lstrip("#")
+            if part not in CELL_PARTS or not isinstance(value, NamedNode | Literal):
+                continue
+            names: tuple[str, ...] = (value.value,)
+            cells.setdefault(str(quad.subject), {})[part] = value.value
+        elif _is_link(quad):
+            names = shown_name(str(quad.subject)), shown_name(str(value))
+            links.append((names[0], names[1]))
             places.append(number)
+        else:
+            continue
+        if guard is not None:
+            guard.check_expanded(names)
     if cells:
-        return cells.listing(path.name, bad.num_lines)
+        return _from_cells(path.name, cells, bad)
     unit = "line" if guard is None else "triple"
     return LinkListing(path.name, links, places, unit, symmetric=True, num_bad=bad.num_lines)
 
@@ -214,67 +223,26 @@ def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
 
 ENTITIES = ("entity1", "entity2")
 CELL_RELATION, MEASURE = "relation", "measure"
+CELL_PARTS = (*ENTITIES, CELL_RELATION, MEASURE)
 EQUAL_RELATIONS = ("=", "EquivRelation")
 """Relations which state that two entities are the same: a sign or the name of a Java class."""
 
 
-class Cells:
-    """Collects the cells of a file from its statements. A cell relates two entities.
+def _from_cells(label: str, cells: dict[str, dict[str, str]], bad: BadLines) -> LinkListing:
+    """Return the cells with the relation ``=`` whose measure is not 0, and count the others.
 
-    Args:
-        guard: Checks the length of names, if given.
+    A cell relates two entities, either of which may be the source entity.
     """
-
-    def __init__(self, guard: Guard | None = None) -> None:
-        self._guard = guard
-        self._parts: dict[str, dict[str, str]] = {}
-
-    def __bool__(self) -> bool:
-        """Return whether the file contains a cell."""
-        return bool(self._parts)
-
-    def without_cells(self, numbered: Iterable[tuple[int, Quad]]) -> Iterator[tuple[int, Quad]]:
-        """Yield the statements that do not belong to a cell, and keep the others."""
-        for number, quad in numbered:
-            name = quad.predicate.value
-            if not name.startswith(ALIGNMENT):
-                yield number, quad
-                continue
-            part = name[len(ALIGNMENT) :].lstrip("#")
-            value = quad.object
-            if isinstance(value, NamedNode | Literal) and part in (
-                *ENTITIES,
-                CELL_RELATION,
-                MEASURE,
-            ):
-                if self._guard is not None:
-                    self._guard.check_expanded([value.value])
-                self._parts.setdefault(str(quad.subject), {})[part] = value.value
-
-    def listing(self, label: str, num_bad: int) -> LinkListing:
-        """Return the links: cells with the relation ``=`` whose measure is not 0.
-
-        Either entity of a cell may be the source entity. Other cells are counted.
-
-        Args:
-            label: The name of the file.
-            num_bad: The number of statements that could not be read.
-        """
-        links, places = [], []
-        for number, parts in enumerate(self._parts.values(), 1):
-            first, second = (parts.get(name) for name in ENTITIES)
-            if first and second and _states_equality(parts):
-                links.append((first, second))
-                places.append(number)
-        return LinkListing(
-            label,
-            links,
-            places,
-            unit="cell",
-            symmetric=True,
-            num_other=len(self._parts) - len(links),
-            num_bad=num_bad,
-        )
+    links, places = [], []
+    for number, parts in enumerate(cells.values(), 1):
+        first, second = (parts.get(name) for name in ENTITIES)
+        if first and second and _states_equality(parts):
+            links.append((first, second))
+            places.append(number)
+    num_other = len(cells) - len(links)
+    return LinkListing(
+        label, links, places, "cell", symmetric=True, num_other=num_other, num_bad=bad.num_lines
+    )
 
 
 def _states_equality(parts: dict[str, str]) -> bool:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
@@ -43,11 +42,8 @@ RUN_OR_LINE = re.compile(
 BRACKETED_LINES = re.compile(rb"(?:<[^>]*+> <[^>]*+> <[^>]*+> \.\n)*+")
 
 
-class NumberedLine(NamedTuple):
-    """A line with its number in the file."""
-
-    number: int
-    text: bytes
+NumberedLine = tuple[int, bytes]
+"""The number of a line in its file, and its text."""
 
 
 def _name_of(key: bytes) -> str:
@@ -116,30 +112,27 @@ def statements_of(
     wanted, num_lines = re.compile(b"|".join(re.escape(one.encode()) for one in relations)), 0
     for chunk in line_chunks(path):
         lines = chunk[:-1].split(b"\n")
-        numbered = [NumberedLine(num_lines + at, text + b"\n") for at, text in enumerate(lines, 1)]
+        numbered = [(num_lines + at, text + b"\n") for at, text in enumerate(lines, 1)]
         num_lines += len(numbered)
         # only the wanted lines need a number; the others must only be readable
-        parse_lines([line for line in numbered if not wanted.search(line.text)], bad)
+        parse_lines([line for line in numbered if not wanted.search(line[1])], bad)
         for line in numbered:
-            if wanted.search(line.text):
+            if wanted.search(line[1]):
                 for quad in parse_lines([line], bad):
-                    yield line.number, quad
+                    yield line[0], quad
 
 
 def parse_lines(lines: list[NumberedLine], bad: BadLines) -> list[Quad]:
     """Return the statements of some lines, without lines that cannot be read."""
     try:
-        return _parsed(b"".join(line.text for line in lines))
+        text = b"".join(text for _, text in lines)
+        return list(pyoxigraph.parse(text, RdfFormat.N_TRIPLES))
     except SyntaxError as error:
         if len(lines) == 1:
-            bad.add(lines[0].number, reason(error))
+            bad.add(lines[0][0], reason(error))
             return []
     # parse each line separately to report all bad lines
     return [quad for line in lines for quad in parse_lines([line], bad)]
-
-
-def _parsed(text: bytes) -> list[Quad]:
-    return list(pyoxigraph.parse(text, RdfFormat.N_TRIPLES))
 
 
 def _take_plain(chunk: bytes, collector: NTriplesCollector) -> bool:
@@ -173,7 +166,7 @@ def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: 
             number += text.count(b"\n")
             continue
         for line in text.splitlines(keepends=True) if match.lastindex else [text]:
-            others.append(NumberedLine(number, line))
+            others.append((number, line))
             number += 1
     heads, relations, tails, _ = _split(b"".join(runs))
     collector.add(heads, relations, tails)

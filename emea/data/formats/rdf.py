@@ -27,26 +27,24 @@ def shown_name(term: str) -> str:
     return term[1:-1] if term.startswith("<") else term
 
 
-class BlankNodeLabels:
-    """Gives blank nodes labels that are the same each time a file is read.
+def blank_node_labels(prefix: str = "") -> Callable[[str], str]:
+    """Return a function that gives blank nodes the same labels each time a file is read.
 
-    The parser gives a random label to a node that the file does not name. This class replaces it
-    with ``_:[1]``, ``_:[2]``, ... in order of appearance. No file can contain such labels.
+    The parser gives a random label to a node that the file does not name. The function replaces it
+    with ``_:[1]``, ``_:[2]``, ... in order of appearance. No file can contain such labels. Other
+    terms are returned unchanged.
 
     Args:
         prefix: The beginning of all labels, so that those of several files differ.
     """
+    numbers: dict[str, str] = {}
 
-    def __init__(self, prefix: str = "") -> None:
-        self._prefix = prefix
-        self._numbers: dict[str, str] = {}
-
-    def __call__(self, term: str) -> str:
-        """Return the label for a term. IRIs are returned unchanged."""
+    def label(term: str) -> str:
         if term.startswith("_:") and RANDOM_LABEL.fullmatch(term, 2):
-            number = len(self._numbers) + 1
-            return self._numbers.setdefault(term, f"_:{self._prefix}[{number}]")
-        return f"_:{self._prefix}{term[2:]}" if self._prefix and term.startswith("_:") else term
+            return numbers.setdefault(term, f"_:{prefix}[{len(numbers) + 1}]")
+        return f"_:{prefix}{term[2:]}" if prefix and term.startswith("_:") else term
+
+    return label
 
 
 def sorted_out(
@@ -127,7 +125,7 @@ def read_rdf_file(
         DataError: The file cannot be read, or has no such named graph.
     """
     collector = earlier or TripleCollector(shown_name, literal_parts, keep_literals)
-    labels = BlankNodeLabels("" if earlier is None else f"{path.name}/")
+    labels = blank_node_labels("" if earlier is None else f"{path.name}/")
     guard = rdf_guard(path, file_format)
     quads = statements(path, file_format, bad, guard)
     if named_graph is not None and file_format in GRAPHS_FORMATS:

@@ -5,7 +5,7 @@ import io
 import logging
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -99,11 +99,8 @@ class Columns(NamedTuple):
     def wanted(self, row: Row) -> Row:
         """Return the wanted cells of a row that has all cells."""
         cells = [row.cells[place] for place in self.places]
-        return Row(row.line, cells, self.attribute_cells(row.cells))
-
-    def attribute_cells(self, cells: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the name and the text of each attribute cell of a row that is not empty."""
-        return [(name, cells[place]) for name, place in self.attributes if cells[place]]
+        attributes = [(name, row.cells[at]) for name, at in self.attributes if row.cells[at]]
+        return Row(row.line, cells, attributes)
 
 
 def wanted_cells(
@@ -249,7 +246,7 @@ def name_problem(name: str) -> str | None:
     return "is not UTF-8" if ESCAPED_BYTE.search(name) else None
 
 
-def check_same_ids(label: str, integers: Sequence[str], floats: Sequence[str]) -> None:
+def check_same_ids(label: str, types: Mapping[str, object]) -> None:
     """Refuse a table whose heads are integers and whose tails are floats, or the other way round.
 
     1 and 1.0 would be two entities. pandas turns integers into floats if a cell was missing, even
@@ -257,12 +254,15 @@ def check_same_ids(label: str, integers: Sequence[str], floats: Sequence[str]) -
 
     Args:
         label: The name of the table.
-        integers: The columns of heads and tails that contain integers.
-        floats: Those that contain floats.
+        types: The types of the columns of heads and tails, of pandas or pyarrow.
 
     Raises:
         DataError: There are both.
     """
+    integers, floats = (
+        [name for name, kind in types.items() if re.match(pattern, str(kind).lower())]
+        for pattern in (r"u?int\d", r"(half)?float|double")
+    )
     if integers and floats:
         raise DataError(
             f"{label}: column {integers[0]} contains integers and column {floats[0]} contains "

@@ -95,9 +95,14 @@ def graph_of(
         raise DataError(
             f"graph_of takes triples, not a path. Use read_graph({str(triples)!r}) to read a file."
         )
-    found = graph_of_object(triples, literals or bool(attributes), attributes)
-    if found is not None:
-        return found
+    keep = literals or bool(attributes)
+    given: Any = triples
+    if all(hasattr(given, name) for name in ("mapped_triples", "num_entities", "num_relations")):
+        return _of_factory(given)
+    if hasattr(given, "columns") and hasattr(given, "itertuples"):
+        return _of_frame(given, keep, attributes)
+    if hasattr(given, "triples") and hasattr(given, "namespace_manager"):
+        return _of_rdflib(given, keep)
     names = "A triple must be a head, a relation and a tail, each a str"
     rows = _rows(triples, 3, "triples", names)
     if not rows:
@@ -194,34 +199,6 @@ def checked_path(value: str | Path, what: str) -> Path:
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
-def graph_of_object(
-    given: Any, literals: bool = False, attributes: Sequence[str] = ()
-) -> KnowledgeGraph | None:
-    """Build a graph from an object of another library.
-
-    Args:
-        given: An rdflib graph, a pandas data frame with the columns of a table, or a PyKEEN
-            triples factory.
-        literals: Whether to keep literals: those of an rdflib graph, or the attributes of a data
-            frame.
-        attributes: For data frames: relations whose tail is a literal, and further columns that
-            contain a literal of the head.
-
-    Returns:
-        The graph, or ``None`` if the object is of another kind.
-
-    Raises:
-        DataError: The object cannot be used as a graph.
-    """
-    if all(hasattr(given, name) for name in ("mapped_triples", "num_entities", "num_relations")):
-        return _of_factory(given)
-    if hasattr(given, "columns") and hasattr(given, "itertuples"):
-        return _of_frame(given, literals, attributes)
-    if hasattr(given, "triples") and hasattr(given, "namespace_manager"):
-        return _of_rdflib(given, literals)
-    return None
-
-
 def _of_factory(factory: Any) -> KnowledgeGraph:
     """Build a graph from a PyKEEN factory; without labels, the ids are the names."""
     named = []
@@ -244,18 +221,11 @@ def _of_frame(frame: Any, literals: bool, attributes: Sequence[str]) -> Knowledg
             "A data frame of triples needs the columns head, relation and tail (or subject, "
             f"predicate, object), or exactly three columns; it has {', '.join(header)}."
         )
-    _check_same_ids(frame, (found or columns).places)
+    places = (found or columns).places[::2]
+    check_same_ids("The data frame", {header[place]: frame.dtypes.iloc[place] for place in places})
     rows = _frame_rows(frame, found or columns)
     collector = from_rows(rows, frozenset(attributes), literals)
     return collector.finish("the data frame", 0, keep_isolated=False)[0]
-
-
-def _check_same_ids(frame: Any, places: Sequence[int]) -> None:
-    ends = [(str(frame.columns[place]), frame.dtypes.iloc[place]) for place in places[::2]]
-    integers, floats = (
-        [name for name, kind in ends if getattr(kind, "kind", "") in kinds] for kinds in ("iu", "f")
-    )
-    check_same_ids("The data frame", integers, floats)
 
 
 def _frame_rows(frame: Any, columns: Columns) -> Iterator[Row]:

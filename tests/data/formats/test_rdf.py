@@ -12,7 +12,7 @@ from pyoxigraph import RdfFormat
 from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import BadLines
 from emea.data.formats.rdf import (
-    BlankNodeLabels,
+    blank_node_labels,
     columns,
     read_rdf_file,
     reason,
@@ -90,7 +90,7 @@ def test_a_mistake_in_rdfxml_ends_the_reading(tmp_path: Path, on_error: str) -> 
 
 
 def test_only_random_labels_are_replaced() -> None:
-    label, random = BlankNodeLabels(), "_:b12b5e0a78e33d326611b2adf44cfb0f"
+    label, random = blank_node_labels(), "_:b12b5e0a78e33d326611b2adf44cfb0f"
     terms = ["_:x", random, "<http://a.org/x>", random.replace("b12", "c12"), random]
     assert [label(term) for term in terms] == ["_:x", "_:[1]", "<http://a.org/x>", "_:[2]", "_:[1]"]
 
