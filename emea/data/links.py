@@ -3,11 +3,10 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -31,8 +30,6 @@ REPEATED_ENTITY = (
 REPEATED = "(test links must differ from the labels; use data.on_error=skip to leave them out)"
 NUM_NAMED = 20
 """Links left out for the same reason that are logged one by one. The others are counted."""
-
-_LOGS_LEFT_OUT: ContextVar[bool] = ContextVar("logs_left_out", default=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,24 +60,16 @@ class LinkListing(TableRows):
         return f"{self.label}, {self.unit} {self.places[row]}"
 
 
-class Place(NamedTuple):
-    """The place at which a link was read."""
-
-    listing: TableRows
-    row: int
-
-    def __str__(self) -> str:
-        return self.listing.place(self.row)
-
-
 class LinkRegister(Generic[Key]):
     """Records where each link was read and refuses links that contradict earlier ones."""
 
     def __init__(self, cardinality: Cardinality = Cardinality.ONE_TO_ONE) -> None:
         self.cardinality = cardinality
         self.sides = cardinality.unique_sides
-        self._links: dict[tuple[Key, Key], Place] = {}
-        self._places: dict[str, dict[Key, Place]] = {side: {} for side in self.sides}
+        self._links: dict[tuple[Key, Key], tuple[TableRows, int]] = {}
+        self._places: dict[str, dict[Key, tuple[TableRows, int]]] = {
+            side: {} for side in self.sides
+        }
 
     def add(
         self, table: TableRows, links: Iterable[tuple[Key, Key]], may_repeat: bool = False
@@ -101,7 +90,7 @@ class LinkRegister(Generic[Key]):
         new_rows = []
         for row, link in enumerate(links):
             known = self._links.get(link)
-            if known is None or known.listing.label == table.label or not may_repeat:
+            if known is None or known[0].label == table.label or not may_repeat:
                 self.enter(table, row, link)
                 new_rows.append(row)
         return new_rows
@@ -117,15 +106,18 @@ class LinkRegister(Generic[Key]):
             DataError: The link is already registered or contradicts another.
         """
         if link in self._links:
-            raise table.error(row, f"link {_text(link)} is already in {self._links[link]}")
+            known, place = self._links[link]
+            message = f"link {_text(link)} is already in {known.place(place)}"
+            raise table.error(row, message)
         for side, column in self.sides.items():
-            known = self._places[side].get(link[column])
-            if known is not None:
-                entity = link[column]
-                raise table.error(row, f"{side} entity {entity} is already linked in {known}")
-        self._links[link] = place = Place(table, row)
+            entity = link[column]
+            if entity in self._places[side]:
+                known, place = self._places[side][entity]
+                message = f"{side} entity {entity} is already linked in {known.place(place)}"
+                raise table.error(row, message)
+        self._links[link] = table, row
         for side, column in self.sides.items():
-            self._places[side][link[column]] = place
+            self._places[side][link[column]] = table, row
 
     def check_contains(self, table: TableRows, links: Iterable[tuple[Key, Key]], home: str) -> None:
         """Raise an error if a link is not registered."""
@@ -297,17 +289,10 @@ class LinkResolver:
     def _advice(self, links: Iterable[tuple[int, int]]) -> str:
         """Return which setting forbids some of the links, and the value that allows all."""
         known = self.register.cardinality
-        wanted = cardinality_in(np.array(list(links)).reshape(-1, 2))
-        allowed = cardinality_of(
-            wanted.one_target and known.one_target, wanted.one_source and known.one_source
-        )
+        columns = np.array(list(links)).reshape(-1, 2).T
+        single = [len(distinct_ids(column)) == len(column) for column in columns]
+        allowed = cardinality_of(single[0] and known.one_target, single[1] and known.one_source)
         return REPEATED_ENTITY.format(known, " and ".join(known.unique_sides), allowed)
-
-
-def cardinality_in(links: IntArray) -> Cardinality:
-    """Return the narrowest cardinality that allows these distinct links, ``[num_links, 2]``."""
-    single = [len(distinct_ids(column)) == len(column) for column in links.T]
-    return cardinality_of(one_target=single[0], one_source=single[1])
 
 
 def check_rejected(
@@ -361,17 +346,15 @@ def read_entities(path: Path, finder: EntityFinder, prefixes: Prefixes) -> IntAr
 @contextmanager
 def silent_links() -> Iterator[None]:
     """Do not log the links that are left out within the context: the run reported them before."""
-    token = _LOGS_LEFT_OUT.set(False)
+    log.disabled = True
     try:
         yield
     finally:
-        _LOGS_LEFT_OUT.reset(token)
+        log.disabled = False
 
 
 def _log_left_out(label: str, problems: list[str], which: str) -> None:
     """Log the links of a file that are left out: the first ones by name, then their number."""
-    if not _LOGS_LEFT_OUT.get():
-        return
     for text in problems[:NUM_NAMED]:
         log.warning("%s: left out", one_line(text))
     if len(problems) > NUM_NAMED:

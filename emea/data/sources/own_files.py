@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,17 +45,6 @@ IN_PYTHON = {"keep_literals": False, "cardinality": Cardinality.ONE_TO_ONE}
 NO_LINKS: IntArray = np.zeros((0, 2), dtype=np.int64)
 
 
-class _Links(NamedTuple):
-    """The links of the files, and counts of what was read."""
-
-    labels: IntArray
-    test: IntArray
-    rejected: IntArray | None
-    unmatched: IntArray | None
-    label_reading: LinkReading | None
-    test_reading: LinkReading | None
-
-
 def read_own_files(
     source: str | Path | None,
     target: str | Path | None,
@@ -88,25 +77,7 @@ def read_own_files(
     settings = OwnFilesSettings(limits=limits, **texts, **{**IN_PYTHON, **given})
     _check_given(settings)
     with reading_limits(limits):
-        left, right = _with_vectors(_read_graphs(settings), settings)
-        found = _read_links(settings, left, right)
-    absent = [
-        0 if reading is None else reading.num_unknown
-        for reading in (found.label_reading, found.test_reading)
-    ]
-    pair = GraphPair(
-        str(settings.name or "") or f"{_stem(str(source))}-{_stem(str(target))}",
-        left[0],
-        right[0],
-        sorted_links(np.concatenate([found.labels, found.test])),
-        OfficialSplit(found.labels, NO_LINKS, found.test, absent[1]),
-        PairReading(left[1], right[1], found.label_reading, found.test_reading),
-        num_absent=sum(absent),
-        rejected=found.rejected,
-        unmatched=found.unmatched,
-        cardinality=Cardinality(settings.cardinality),
-    )
-    return pair.shuffled()
+        return _linked_pair(settings, *_read_graphs(settings)).shuffled()
 
 
 def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, GraphReading]]:
@@ -118,23 +89,14 @@ def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, Graph
         given |= {"attributes": settings.attributes, "lists": tuple(settings.lists or ())}
     for key, names in given.items():
         _warn_of_unused(key, names, *(graph for graph, _ in read))
+    files, skips = (settings.source_vectors, settings.target_vectors), settings.on_error == "skip"
+    if settings.keep_literals and any(files):
+        for side, (graph, reading) in enumerate(read):
+            entities = graph.all_entity_names
+            paths = [Path(path).expanduser() for path in files[side]]
+            vectors = tuple(read_vectors(path, entities, skips) for path in paths)
+            read[side] = replace(graph, vectors=vectors), reading
     return read
-
-
-def _with_vectors(
-    read: list[tuple[KnowledgeGraph, GraphReading]], settings: OwnFilesSettings
-) -> list[tuple[KnowledgeGraph, GraphReading]]:
-    """Return the graphs with the vectors of their entities, if literals are used."""
-    files = (settings.source_vectors, settings.target_vectors)
-    if not settings.keep_literals or not any(files):
-        return read
-    skips = settings.on_error == "skip"
-    found = []
-    for (graph, reading), paths in zip(read, files, strict=True):
-        names = graph.all_entity_names
-        vectors = tuple(read_vectors(Path(path).expanduser(), names, skips) for path in paths)
-        found.append((replace(graph, vectors=vectors), reading))
-    return found
 
 
 def read_own_graph(path: Path, settings: OwnFilesSettings) -> tuple[KnowledgeGraph, GraphReading]:
@@ -153,12 +115,12 @@ def read_own_graph(path: Path, settings: OwnFilesSettings) -> tuple[KnowledgeGra
     return (with_iri_names(graph) if is_named else graph), reading
 
 
-def _read_links(
+def _linked_pair(
     settings: OwnFilesSettings,
     left: tuple[KnowledgeGraph, GraphReading],
     right: tuple[KnowledgeGraph, GraphReading],
-) -> _Links:
-    """Return the links of all files between entities of the graphs."""
+) -> GraphPair:
+    """Return the pair of both graphs with the links of all files."""
     resolver = LinkResolver(
         EntityFinder(left[0], "source", left[1].label, left[1]),
         EntityFinder(right[0], "target", right[1].label, right[1]),
@@ -182,7 +144,19 @@ def _read_links(
     if settings.unmatched is not None:
         path = Path(settings.unmatched).expanduser()
         unmatched = read_entities(path, resolver.source, resolver.prefixes)
-    return _Links(known, test_links, wrong, unmatched, label_reading, test_reading)
+    absent = [0 if one is None else one.num_unknown for one in (label_reading, test_reading)]
+    return GraphPair(
+        str(settings.name or "") or f"{_stem(str(settings.source))}-{_stem(str(settings.target))}",
+        left[0],
+        right[0],
+        sorted_links(np.concatenate([known, test_links])),
+        OfficialSplit(known, NO_LINKS, test_links, absent[1]),
+        PairReading(left[1], right[1], label_reading, test_reading),
+        num_absent=sum(absent),
+        rejected=wrong,
+        unmatched=unmatched,
+        cardinality=resolver.register.cardinality,
+    )
 
 
 def _warn_of_unused(key: str, given: Sequence[str], *graphs: KnowledgeGraph) -> None:
