@@ -81,10 +81,10 @@ def divide(
     if matched is None:
         matched = rough_matches(pair, known.train) if num_parts > 1 else known.train
     graph = ContractedGraph.of(pair, np.concatenate([known.train, matched]))
-    chosen = [
-        _entities(graph, inside, pair.source.num_entities)
-        for inside in overlapping(graph, partition(graph, num_parts), num_parts, overlap)
-    ]
+    chosen = []
+    for inside in overlapping(graph, partition(graph, num_parts), num_parts, overlap):
+        sides = np.split(inside[graph.nodes], [pair.source.num_entities])
+        chosen.append([np.flatnonzero(side) for side in sides])
     _check_labels(pair, known, chosen)
     parts = tuple(
         write_part(folder, number, pair, known, entities) for number, entities in enumerate(chosen)
@@ -162,12 +162,6 @@ def overlapping(
         inside[near[np.cumsum(graph.sizes[near]) <= room]] = True
         found.append(inside)
     return found
-
-
-def _entities(graph: ContractedGraph, inside: np.ndarray, num_source: int) -> tuple[IntArray, ...]:
-    """Return the source and the target entities of some nodes, ascending."""
-    chosen = inside[graph.nodes]
-    return np.flatnonzero(chosen[:num_source]), np.flatnonzero(chosen[num_source:])
 
 
 def _check_labels(

@@ -164,12 +164,11 @@ def write_part(
         cardinality=pair.cardinality,
     )
     write_pair(folder / PAIR_FILE, part)
-    seen = {
-        f"{side}_seen": _seen(graph, ids, inside)
-        for side, graph, ids, inside in zip(SIDES, graphs, chosen, (source, target), strict=True)
-    }
-    ids = dict(zip(SIDES, chosen, strict=True))
-    write_checked_arrays(folder / ENTITIES_FILE, **ids, **seen)
+    seen = {}
+    for side, graph, ids, inside in zip(SIDES, graphs, chosen, (source, target), strict=True):
+        shares = inside.degrees() / np.maximum(graph.degrees()[ids], 1)
+        seen[f"{side}_seen"] = shares.astype(np.float32)
+    write_checked_arrays(folder / ENTITIES_FILE, source=chosen[0], target=chosen[1], **seen)
     sizes = source.num_entities, target.num_entities, source.num_triples + target.num_triples
     return PartRecord(part.checksum(), *sizes, len(train), len(validation))
 
@@ -191,9 +190,3 @@ def links_between(links: IntArray, chosen: Sequence[IntArray]) -> IntArray:
     columns = zip(chosen, links[are_inside(links, chosen)].T, strict=True)
     found: IntArray = np.stack([np.searchsorted(ids, column) for ids, column in columns], axis=1)
     return found
-
-
-def _seen(graph: KnowledgeGraph, entities: IntArray, part: KnowledgeGraph) -> np.ndarray:
-    """Return the share of each entity's triples that the part contains."""
-    shares = part.degrees() / np.maximum(graph.degrees()[entities], 1)
-    return shares.astype(np.float32)

@@ -216,24 +216,19 @@ class SimilarLiterals(EqualLiterals):
         return np.where(is_weak, 0.0, probs)
 
 
-def has_letters(key: str) -> bool:
-    """Return whether a normal form is text. Numbers, dates and codes only match if equal."""
-    return any(map(str.isalpha, key))
-
-
 def _unmatched_texts(
     source: ValueNodes, target: ValueNodes, matches: ValueMatches
 ) -> tuple[IntArray, IntArray]:
-    """Return the texts without an equal value in the other graph."""
-    free = (
-        np.setdiff1d(np.arange(len(nodes.keys)), column)
-        for nodes, column in zip((source, target), matches.pairs.T, strict=True)
-    )
-    first, second = (
-        np.array([number for number in numbers if has_letters(nodes.keys[number])], dtype=np.int64)
-        for nodes, numbers in zip((source, target), free, strict=True)
-    )
-    return first, second
+    """Return the texts without an equal value in the other graph.
+
+    Numbers, dates and codes are not texts: they only match if they are equal.
+    """
+    found = []
+    for nodes, column in zip((source, target), matches.pairs.T, strict=True):
+        free = np.setdiff1d(np.arange(len(nodes.keys)), column)
+        texts = [number for number in free if any(map(str.isalpha, nodes.keys[number]))]
+        found.append(np.array(texts, dtype=np.int64))
+    return found[0], found[1]
 
 
 def _equal(source: ValueNodes, target: ValueNodes) -> ValueMatches:

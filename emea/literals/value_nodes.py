@@ -73,27 +73,17 @@ def _date_or_number(text: str, is_numeric: bool) -> str | None:
     if (date := _DATE.fullmatch(text)) is not None:
         return "-".join(date.groups())
     if (_TYPED_NUMBER if is_numeric else _NUMBER).fullmatch(text):
-        return _decimal(text)
+        try:
+            number = format(Decimal(text), "f")
+        except InvalidOperation:
+            return text
+        number = number.rstrip("0").rstrip(".") if "." in number else number
+        return "0" if number in ("-0", "") else number.removeprefix("+")
     if _CODE.fullmatch(text):
         digits = _SEPARATORS.sub("", text)
         if len(digits) >= LEAST_CODE_DIGITS:
             return digits
     return None
-
-
-def _decimal(text: str) -> str:
-    try:
-        number = format(Decimal(text), "f")
-    except InvalidOperation:
-        return text
-    number = number.rstrip("0").rstrip(".") if "." in number else number
-    return "0" if number in ("-0", "") else number.removeprefix("+")
-
-
-def normalised_values(attributes: AttributeTriples) -> list[str]:
-    """Return the normal form of each value."""
-    kinds = [attributes.kind_names[kind] for kind in attributes.kinds.tolist()]
-    return list(map(normalised_value, attributes.values, kinds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +145,14 @@ def value_nodes(attributes: AttributeTriples, entity_kinds: IntArray | None = No
     spoken = [kind.language.partition("-")[0] for kind in attributes.kind_names]
     node_kinds: list[int] = []
     node_of = np.full(len(attributes.values), -1, dtype=np.int64)
-    keys = zip(normalised_values(attributes), kinds.tolist(), strict=True)
-    for value, (key, kind) in enumerate(keys):
-        if key:
+    columns = zip(attributes.values, attributes.kinds.tolist(), kinds.tolist(), strict=True)
+    for value, (text, form, kind) in enumerate(columns):
+        if key := normalised_value(text, attributes.kind_names[form]):
             number = numbers.setdefault(key + KIND_MARKS[kind], len(numbers))
             node_of[value] = number
-            language = spoken[attributes.kinds[value]]
+            language = spoken[form]
             if number == len(texts):
-                texts.append(attributes.values[value])
+                texts.append(text)
                 languages.append(language)
                 node_kinds.append(kind)
             elif languages[number] != language:
