@@ -5,6 +5,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from emea.errors import DataError
+
 IntArray: TypeAlias = npt.NDArray[np.int64]
 """Triples are ``[n, 3]`` (head, relation, tail), links ``[n, 2]`` (source, target)."""
 
@@ -20,3 +22,9 @@ def frozen(values: npt.ArrayLike, columns: int) -> IntArray:
     array = np.array(values, dtype=np.int64).reshape(-1, columns)
     array.flags.writeable = False
     return array
+
+
+def check_ids(ids: IntArray, size: int, what: str) -> None:
+    """Raise an error if an id is outside ``0..size-1``."""
+    if ids.size and (ids.min() < 0 or ids.max() >= size):
+        raise DataError(f"{what} ids must lie in 0..{size - 1}, found {ids.min()}..{ids.max()}")

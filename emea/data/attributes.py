@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from emea.data.arrays import IntArray, frozen
+from emea.data.arrays import IntArray, check_ids, frozen
 from emea.errors import DataError
 
 LABEL_ATTRIBUTES = (
@@ -54,10 +54,8 @@ class AttributeTriples:
     def __post_init__(self) -> None:
         object.__setattr__(self, "triples", frozen(self.triples, 3))
         object.__setattr__(self, "kinds", frozen(self.kinds, 1).reshape(-1))
-        sizes = (("attribute", len(self.attribute_names)), ("value", len(self.values)))
-        for (what, size), column in zip(sizes, self.triples.T[1:], strict=True):
-            if column.size and (column.min() < 0 or column.max() >= size):
-                raise DataError(f"{what} ids must lie in 0..{size - 1}")
+        check_ids(self.triples[:, 1], len(self.attribute_names), "attribute")
+        check_ids(self.triples[:, 2], len(self.values), "value")
         if len(self.kinds) != len(self.values):
             raise DataError(f"{len(self.values)} values have {len(self.kinds)} kinds")
 
@@ -101,7 +99,9 @@ def chosen_labels(
         num_entities: The number of entities of the graph.
         language: The preferred language tag, such as ``de``.
     """
-    by_attribute = _ranks(attributes.attribute_names)
+    places = {name: place for place, name in enumerate(LABEL_ATTRIBUTES)}
+    ranks = [places.get(name, -1) for name in attributes.attribute_names]
+    by_attribute = np.array(ranks, dtype=np.int64)
     wanted = by_attribute[attributes.triples[:, 1]] >= 0
     entities, names, values = attributes.triples[wanted].T
     by_kind = _kind_ranks(attributes.kind_names, language)[attributes.kinds[values]]
@@ -111,12 +111,6 @@ def chosen_labels(
     for entity, value in zip(entities.tolist(), values[order][first].tolist(), strict=True):
         labels[entity] = " ".join(attributes.values[value].split())
     return labels
-
-
-def _ranks(names: Sequence[str]) -> IntArray:
-    """Return the rank of each attribute in ``LABEL_ATTRIBUTES``, or -1."""
-    places = {name: place for place, name in enumerate(LABEL_ATTRIBUTES)}
-    return np.array([places.get(name, -1) for name in names], dtype=np.int64)
 
 
 def _kind_ranks(kinds: Sequence[Kind], language: str | None) -> IntArray:

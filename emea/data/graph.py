@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from emea.data.arrays import IntArray, frozen
+from emea.data.arrays import IntArray, check_ids, frozen
 from emea.data.attributes import AttributeTriples
 from emea.data.vectors import EntityVectors
 from emea.errors import DataError
@@ -115,9 +115,3 @@ class KnowledgeGraph:
             kinds=None if self.kinds is None else self.kinds[old_ids],
             vectors=tuple(one.relabelled(new_ids) for one in self.vectors),
         )
-
-
-def check_ids(ids: IntArray, size: int, what: str) -> None:
-    """Raise an error if an id is outside ``0..size-1``."""
-    if ids.size and (ids.min() < 0 or ids.max() >= size):
-        raise DataError(f"{what} ids must lie in 0..{size - 1}, found {ids.min()}..{ids.max()}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from emea.config.settings.cardinality import Cardinality
-from emea.data.arrays import FloatArray, IntArray, frozen
-from emea.data.graph import KnowledgeGraph, check_ids
+from emea.data.arrays import FloatArray, IntArray, check_ids, frozen
+from emea.data.graph import KnowledgeGraph
 from emea.data.sorting import distinct_ids
 from emea.data.vectors import check_sizes
 from emea.errors import DataError

@@ -1,7 +1,5 @@
 """Summarises the sizes and degrees of a pair in a table."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from emea.data.graph import KnowledgeGraph
@@ -22,7 +20,10 @@ def statistics_table(pair: GraphPair) -> str:
     ]
     if pair.num_absent and not pair.reading:
         facts.insert(1, ("links without triples", f"{pair.num_absent:,}"))
-    return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
+    width = max(len(row[0]) for row in [*rows, *facts])
+    return "\n".join([*lines, "", *(f"{what:<{width}}  {value}" for what, value in facts)])
 
 
 def _counts(graph: KnowledgeGraph, num_links: int) -> dict[str, str]:
@@ -86,13 +87,3 @@ def _official(pair: GraphPair) -> str:
         f"{len(parts.train):,} train, {len(parts.validation):,} validation, "
         f"{len(parts.test):,} test"
     )
-
-
-def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return [f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
-
-
-def _listed(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]]) -> list[str]:
-    width = max(len(row[0]) for row in [*rows, *facts])
-    return [f"{what:<{width}}  {value}" for what, value in facts]

@@ -18,8 +18,6 @@ from emea.runtime.regular_file import open_regular
 
 Matrix = npt.NDArray[np.float32]
 
-ENDINGS = (".npy", ".safetensors", ".parquet")
-
 
 @dataclass(frozen=True, eq=False)
 class EntityVectors:
@@ -54,7 +52,7 @@ def read_vectors(path: Path, names: Sequence[str], skips_unknown: bool = False) 
         DataError: The file cannot be used. The message is one sentence.
     """
     if path.suffix not in READERS:
-        raise DataError(f"{path.name} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+        raise DataError(f"{path.name} must end in .npy, .safetensors or .parquet.")
     try:
         with open_regular(path):  # the libraries open it by its name
             ids, values = READERS[path.suffix](path)
@@ -74,12 +72,6 @@ def read_vectors(path: Path, names: Sequence[str], skips_unknown: bool = False) 
             f"for example that of {ids[bad[0]]}."
         )
     numbers = {name: number for number, name in enumerate(names)}
-    return _of_entities(path, ids, values, numbers, skips_unknown)
-
-
-def _of_entities(
-    path: Path, ids: list[str], values: Matrix, numbers: Mapping[str, int], skips_unknown: bool
-) -> EntityVectors:
     unknown = [name for name in ids if name not in numbers]
     if len(unknown) == len(ids) or (unknown and not skips_unknown):
         example = f", for example {unknown[0]}" if unknown else ""
@@ -147,6 +139,8 @@ def _from_parquet(path: Path) -> tuple[list[str], Matrix]:
     return table["id"].astype(str).tolist(), values.astype(np.float32)
 
 
-READERS: Mapping[str, Callable[[Path], tuple[list[str], Matrix]]] = dict(
-    zip(ENDINGS, (_from_npy, _from_safetensors, _from_parquet), strict=True)
-)
+READERS: Mapping[str, Callable[[Path], tuple[list[str], Matrix]]] = {
+    ".npy": _from_npy,
+    ".safetensors": _from_safetensors,
+    ".parquet": _from_parquet,
+}

@@ -210,7 +210,9 @@ class TripleCollector(Generic[Name]):
         """
         triples = np.concatenate([np.empty((0, 3), dtype=np.int64), *self._blocks])
         self._blocks.clear()
-        edges = triples[~np.isin(triples[:, 1], self._same_as())]
+        names = [(number, self._name_of(key)) for key, number in self.relations.items()]
+        same_as = [number for number, name in names if name in SAME_AS_NAMES]
+        edges = triples[~np.isin(triples[:, 1], same_as)]
         distinct = distinct_triples(edges)
         num_same_as, num_duplicates = len(triples) - len(edges), len(edges) - len(distinct)
         if not len(distinct) and not (self.keep_literals and self.num_literals):
@@ -231,12 +233,6 @@ class TripleCollector(Generic[Name]):
             *(label, num_literals, num_same_as, num_duplicates, num_isolated, num_bad),
             *(left_out, ONLY_LITERALS),
         )
-
-    def _same_as(self) -> list[int]:
-        """Return the numbers of the relations whose triples are links."""
-        return [
-            number for key, number in self.relations.items() if self._name_of(key) in SAME_AS_NAMES
-        ]
 
     def _graph(
         self, triples: IntArray, is_entity: np.ndarray, label_language: str | None

@@ -72,7 +72,12 @@ def read_openea_format(
         source, target = with_iri_names(source), with_iri_names(target)
     known, num_absent = _known_links(links, source, target)
     parts = _read_fold(path, folds, fold, register)
-    official = None if parts is None else _official(parts, source, target)
+    official = None
+    if parts is not None:
+        (train, _), (validation, _), (test, num_missed) = (
+            _ids(part, source, target) for part in parts
+        )
+        official = OfficialSplit(train, validation, test, num_missed)
     finder = EntityFinder(source, "source", "rel_triples_1")
     without = None if unmatched is None else read_entities(path / unmatched, finder, Prefixes())
     pair = GraphPair(name or path.name, source, target, known, official, num_absent=num_absent)
@@ -98,14 +103,6 @@ def _known_links(
             len(links),
         )
     return known, num_absent
-
-
-def _official(
-    parts: list[TabTable], source: KnowledgeGraph, target: KnowledgeGraph
-) -> OfficialSplit:
-    """Return the official split; test links whose source or target has no triple are missed."""
-    (train, _), (validation, _), (test, num_missed) = (_ids(part, source, target) for part in parts)
-    return OfficialSplit(train, validation, test, num_missed)
 
 
 def _read_side(path: Path, number: int, keep_literals: bool) -> KnowledgeGraph:

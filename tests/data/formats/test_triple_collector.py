@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from emea.data.arrays import frozen
 from emea.data.formats.triple_collector import SAME_AS, NameTable, TripleCollector, distinct_triples
-from emea.data.sources.id_format import first_occurrences
 from emea.errors import DataError
 
 from ..named_facts import named_edges
@@ -57,12 +56,6 @@ TRIPLES = st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=60)
 def test_distinct_triples(rows: list[tuple[int, int, int]]) -> None:
     found = distinct_triples(frozen(rows, 3))
     assert list(map(tuple, found.tolist())) == sorted(set(rows))
-
-
-@given(TRIPLES)
-def test_first_occurrences(rows: list[tuple[int, int, int]]) -> None:
-    found = first_occurrences(frozen(rows, 3))
-    assert [rows[row] for row in found] == list(dict.fromkeys(rows))
 
 
 @given(st.lists(st.lists(st.text(max_size=2))))
