@@ -6,19 +6,17 @@ of the world.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from emea.config.settings.data import SyntheticSettings
-from emea.data.arrays import FloatArray, IntArray
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.formats.triple_collector import distinct_triples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-
-BoolArray = npt.NDArray[np.bool_]
 
 # Standard deviation of the logarithm of the out-degree.
 OUT_DEGREE_SIGMA = 0.8
@@ -50,8 +48,9 @@ def synthetic_pair(**given: Any) -> GraphPair:
     shares = settings.merged_share, settings.split_share
     sides = []
     for members in known:
-        ids = _side_ids(rng, members, num_world)
-        relation_of = _Granularity.draw(rng, world.num_relations, *shares)
+        ids = np.full(num_world, NO_MATCH, dtype=np.int64)  # of entities that the graph lacks
+        ids[members] = rng.permutation(len(members))
+        relation_of = _granularity(rng, world.num_relations, *shares)
         sides.append((_side_graph(rng, world, facts, ids, settings.keep_prob, relation_of), ids))
     (source, source_ids), (target, target_ids) = sides
     shared = order[num_world - num_entities : num_entities]
@@ -88,28 +87,23 @@ class _World:
         return np.stack([heads, relations, tails], axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Granularity:
-    """Maps the relations of the world to those of a graph."""
+def _granularity(
+    rng: np.random.Generator, num_relations: int, merged_share: float, split_share: float
+) -> Callable[[IntArray], IntArray]:
+    """Return a function that maps the relations of facts of the world to those of a graph."""
+    coarse = np.arange(num_relations)
+    # Neighbouring relations mostly belong to the same type, so similar relations are merged.
+    merged = np.flatnonzero(rng.random(num_relations) < merged_share)
+    coarse[merged] = (merged + 1) % num_relations
+    is_split = rng.random(num_relations) < split_share
 
-    coarse: IntArray
-    is_split: BoolArray
-
-    @classmethod
-    def draw(
-        cls, rng: np.random.Generator, num_relations: int, merged_share: float, split_share: float
-    ) -> "_Granularity":
-        coarse = np.arange(num_relations)
-        # Neighbouring relations mostly belong to the same type, so similar relations are merged.
-        merged = np.flatnonzero(rng.random(num_relations) < merged_share)
-        coarse[merged] = (merged + 1) % num_relations
-        return cls(coarse, rng.random(num_relations) < split_share)
-
-    def __call__(self, facts: IntArray) -> IntArray:
-        """Return the relation of each fact. The tail decides between the parts of a split."""
-        coarse = self.coarse[facts[:, 1]]
-        relations: IntArray = 2 * coarse + (self.is_split[coarse] & (facts[:, 2] % 2 == 1))
+    def relation_of(facts: IntArray) -> IntArray:
+        merged_ids = coarse[facts[:, 1]]
+        # the tail decides between the parts of a split
+        relations: IntArray = 2 * merged_ids + (is_split[merged_ids] & (facts[:, 2] % 2 == 1))
         return relations
+
+    return relation_of
 
 
 def _draw_world(
@@ -140,20 +134,13 @@ def _draw_facts(rng: np.random.Generator, world: _World, facts_per_entity: float
     return distinct_triples(world.draw_facts_of(rng, heads))
 
 
-def _side_ids(rng: np.random.Generator, members: IntArray, num_world: int) -> IntArray:
-    """Return a random local id for each member, and -1 for entities that the graph lacks."""
-    ids = np.full(num_world, -1, dtype=np.int64)
-    ids[members] = rng.permutation(len(members))
-    return ids
-
-
 def _side_graph(
     rng: np.random.Generator,
     world: _World,
     facts: IntArray,
     ids: IntArray,
     keep_prob: float,
-    relation_of: _Granularity,
+    relation_of: Callable[[IntArray], IntArray],
 ) -> KnowledgeGraph:
     """Return a graph of the facts that it keeps."""
     kept = (ids[facts[:, 0]] >= 0) & (ids[facts[:, 2]] >= 0) & (rng.random(len(facts)) < keep_prob)
