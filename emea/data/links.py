@@ -115,9 +115,9 @@ class LinkRegister(Generic[Key]):
                 known, place = self._places[side][entity]
                 message = f"{side} entity {entity} is already linked in {known.place(place)}"
                 raise table.error(row, message)
-        self._links[link] = table, row
+        here = self._links[link] = table, row
         for side, column in self.sides.items():
-            self._places[side][link[column]] = table, row
+            self._places[side][link[column]] = here
 
     def check_contains(self, table: TableRows, links: Iterable[tuple[Key, Key]], home: str) -> None:
         """Raise an error if a link is not registered."""

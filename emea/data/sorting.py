@@ -66,7 +66,11 @@ def places_in_runs(sizes: IntArray) -> IntArray:
 def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
     """Return the distinct rows in lexicographic order."""
     if math.prod(sizes) < LARGEST_KEY:
-        return _unpacked(distinct_ids(packed_rows(columns, sizes)), sizes)
+        keys, found = distinct_ids(packed_rows(columns, sizes)), []
+        for size in reversed(sizes[1:]):
+            keys, ids = np.divmod(keys, size)
+            found.append(ids)
+        return [keys, *reversed(found)]
     order = lexicographic_order(columns, sizes)
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)
@@ -81,23 +85,11 @@ def packed_rows(columns: list[IntArray], sizes: list[int]) -> IntArray:
     return keys
 
 
-def _unpacked(keys: IntArray, sizes: list[int]) -> list[IntArray]:
-    """Return the columns of rows that were packed into integers."""
-    columns: list[IntArray] = []
-    for size in reversed(sizes[1:]):
-        keys, ids = np.divmod(keys, size)
-        columns.append(ids)
-    return [keys, *reversed(columns)]
-
-
 def numbered_rows(columns: list[IntArray], sizes: list[int]) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows in lexicographic order, and the index of each row among them."""
     order = lexicographic_order(columns, sizes)
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)
-    numbers = np.zeros(len(order), dtype=np.int64)
-    numbers[starts[1:]] = 1
-    numbers = np.cumsum(numbers)
-    inverse = np.empty_like(numbers)
-    inverse[order] = numbers
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     return [ids[starts] for ids in ordered], inverse

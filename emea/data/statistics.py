@@ -13,9 +13,13 @@ def statistics_table(pair: GraphPair) -> str:
     rows += [(what, left, sides[1][what]) for what, left in sides[0].items()]
     if pair.reading is not None:
         rows += _left_out(pair.reading, pair.source.attributes is not None)
+    official = "none"
+    if pair.official is not None:
+        parts = ("train", "validation", "test")
+        official = ", ".join(f"{len(getattr(pair.official, part)):,} {part}" for part in parts)
     facts = [
         ("links", f"{len(pair.links):,}"),
-        *(_read_links(pair.reading) if pair.reading else [("official split", _official(pair))]),
+        *(_read_links(pair.reading) if pair.reading else [("official split", official)]),
         ("checksum", pair.checksum()),
     ]
     if pair.num_absent and not pair.reading:
@@ -77,13 +81,3 @@ def _read_links(reading: PairReading) -> list[tuple[str, str]]:
         suffix = f"; left out: {left_out}" if left_out else ""
         facts.append((links.label, f"{links.num_links:,} links{suffix}"))
     return facts
-
-
-def _official(pair: GraphPair) -> str:
-    if pair.official is None:
-        return "none"
-    parts = pair.official
-    return (
-        f"{len(parts.train):,} train, {len(parts.validation):,} validation, "
-        f"{len(parts.test):,} test"
-    )

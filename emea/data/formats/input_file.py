@@ -45,7 +45,10 @@ def byte_stream(
             packed = PackedFile(file, path)
             stream = opened(packed) if opened else file
             start = stream.peek(NUM_FIRST_BYTES)
-            _check_first_bytes(path, start)
+            for first, fault in FIRST_BYTES.items():
+                if start.startswith(first):
+                    inside = "The content of " if is_packed(path) else ""
+                    raise DataError(f"{inside}{path.name} {fault}")
             if start.startswith(UTF8_BOM):
                 stream.read(len(UTF8_BOM))
             limited = LimitedStream(stream, path, has_lines, guard, packed)
@@ -93,13 +96,6 @@ FIRST_BYTES = {
 """What is wrong with a file that begins with these bytes, and what to do. No text in UTF-8 does."""
 
 NUM_FIRST_BYTES = max(map(len, FIRST_BYTES))
-
-
-def _check_first_bytes(path: Path, start: bytes) -> None:
-    for first, fault in FIRST_BYTES.items():
-        if start.startswith(first):
-            inside = "The content of " if is_packed(path) else ""
-            raise DataError(f"{inside}{path.name} {fault}")
 
 
 def is_packed(path: Path) -> bool:

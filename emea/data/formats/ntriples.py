@@ -7,6 +7,7 @@ accept the same lines with the same result. The parser reads all other lines.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -46,10 +47,6 @@ NumberedLine = tuple[int, bytes]
 """The number of a line in its file, and its text."""
 
 
-def _name_of(key: bytes) -> str:
-    return shown_name(key.decode())
-
-
 class NTriplesCollector(TripleCollector[bytes]):
     """Collects triples whose terms are bytes in N-Triples syntax, IRIs with their brackets.
 
@@ -58,7 +55,11 @@ class NTriplesCollector(TripleCollector[bytes]):
     """
 
     def __init__(self, keep_literals: bool = False) -> None:
-        super().__init__(_name_of, lambda key: literal_parts(key.decode()), keep_literals)
+        super().__init__(
+            lambda key: shown_name(key.decode()),
+            lambda key: literal_parts(key.decode()),
+            keep_literals,
+        )
 
     def add_if_plain(self, heads: list[bytes], relations: list[bytes], tails: list[bytes]) -> bool:
         """Add triples if all their terms are plain IRIs, and return whether they are.
@@ -155,7 +156,9 @@ def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: 
     literal_runs: list[bytes] = []
     others: list[NumberedLine] = []
     number = num_before + 1
-    is_text = _is_utf8(chunk)
+    is_text = False
+    with suppress(UnicodeDecodeError):
+        is_text = chunk.decode() != ""
     for match in RUN_OR_LINE.finditer(chunk):
         text = match.group()
         if match.lastindex == 3:  # blank lines
@@ -176,14 +179,6 @@ def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: 
     edges, literals = sorted_out(parse_lines(others, bad), str)
     for triples, add in ((edges, collector.add), (literals, collector.add_literals)):
         add(*([term.encode() for term in terms] for terms in columns(triples)))
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _split(text: bytes) -> tuple[list[bytes], list[bytes], list[bytes], list[bytes]]:

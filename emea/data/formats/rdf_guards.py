@@ -70,7 +70,14 @@ class TurtleGuard(Guard):
         for token in self._tokens.finditer(block):
             if token.lastgroup == "open":
                 self._depth += 1
-                self._check_depth()
+                if self._depth > MOST_QUOTED:
+                    raise DataError(
+                        f"{self.path.name}: quoted triples are nested more than {MOST_QUOTED} "
+                        "levels deep, which is not supported. Remove these triples."
+                    )
+                if self._depth > self.limits.depth:
+                    what = "the nesting depth of quoted triples"
+                    raise limit_error(self.path, what, "depth", self.limits)
             elif token.lastgroup == "close":
                 self._depth = max(0, self._depth - 1)
             elif token.lastgroup == "end":
@@ -85,16 +92,6 @@ class TurtleGuard(Guard):
             self.check_iri(len(found[1]))
         begun = text[text.rfind(b"<") :]
         self._end = begun if len(begun) <= self.limits.iri_length + 1 else b""
-
-    def _check_depth(self) -> None:
-        if self._depth > MOST_QUOTED:
-            raise DataError(
-                f"{self.path.name}: quoted triples are nested more than {MOST_QUOTED} levels "
-                "deep, which is not supported. Remove these triples."
-            )
-        if self._depth > self.limits.depth:
-            what = "the nesting depth of quoted triples"
-            raise limit_error(self.path, what, "depth", self.limits)
 
 
 def _shortened(token: bytes) -> bytes:

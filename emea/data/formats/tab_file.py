@@ -109,7 +109,13 @@ def read_lines(path: Path) -> list[str]:
 def table_of(content: bytes, num_columns: int, label: str) -> TabTable:
     """Return the cells of a tab-separated file with this content, as ``read_table`` does."""
     lines = _text(content, label).split("\n")
-    _check_width(lines, num_columns, label)
+    widths = [line.count("\t") + 1 for line in lines]
+    if set(widths) != {num_columns}:
+        row = next(row for row, width in enumerate(widths) if width != num_columns)
+        found = widths[row] if lines[row] else "a blank line"
+        raise TableRows(label).error(
+            row, f"expected {num_columns} tab-separated columns, found {found}"
+        )
     cells = "\t".join(lines).split("\t")
     return TabTable(label, tuple(cells[column::num_columns] for column in range(num_columns)))
 
@@ -126,17 +132,6 @@ def _text(content: bytes, label: str) -> str:
     if not text:
         raise TableRows(label).error(0, "the file is empty")
     return text
-
-
-def _check_width(lines: list[str], num_columns: int, label: str) -> None:
-    tabs = num_columns - 1
-    if all(line.count("\t") == tabs for line in lines):
-        return
-    row = next(row for row, line in enumerate(lines) if line.count("\t") != tabs)
-    found = lines[row].count("\t") + 1 if lines[row] else "a blank line"
-    raise TableRows(label).error(
-        row, f"expected {num_columns} tab-separated columns, found {found}"
-    )
 
 
 def _is_id(cell: str) -> bool:

@@ -89,11 +89,11 @@ def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, IdNu
     columns = (entities.of(heads, table), relations.of(relation_column, table))
     triples = np.stack([*columns, entities.of(tails, table)], axis=1)
     keys = packed_rows(list(triples.T), (triples.max(axis=0) + 1).tolist())
-    first = np.sort(np.unique(keys, return_index=True)[1])
-    if len(first) < len(triples):
-        log.warning("%s: %d repeated triples left out", table.label, len(triples) - len(first))
+    if num_repeated := len(keys) - len(distinct_ids(keys)):
+        log.warning("%s: %d repeated triples left out", table.label, num_repeated)
+        triples = triples[np.sort(np.unique(keys, return_index=True)[1])]
     sizes = len(entity_names), len(relation_names)
-    return KnowledgeGraph(triples[first], *sizes, entity_names, relation_names), entities
+    return KnowledgeGraph(triples, *sizes, entity_names, relation_names), entities
 
 
 def _read_entities(

@@ -75,7 +75,12 @@ def read_own_files(
         name: None if file is None else str(file) for name, file in files.items()
     }
     settings = OwnFilesSettings(limits=limits, **texts, **{**IN_PYTHON, **given})
-    _check_given(settings)
+    for key, place in {"data.source": source, "data.target": target}.items():
+        if place is None:
+            raise ConfigError(f"{key} must name a file")
+        check_local(place, key)
+    if links is None and not settings.keep_literals:
+        raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
     with reading_limits(limits):
         return _linked_pair(settings, *_read_graphs(settings)).shuffled()
 
@@ -176,15 +181,6 @@ def _warn_of_unused(key: str, given: Sequence[str], *graphs: KnowledgeGraph) -> 
             key,
             ", ".join(unused),
         )
-
-
-def _check_given(settings: OwnFilesSettings) -> None:
-    for key, name in {"data.source": settings.source, "data.target": settings.target}.items():
-        if name is None:
-            raise ConfigError(f"{key} must name a file")
-        check_local(name, key)
-    if settings.links is None and not settings.keep_literals:
-        raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
 
 
 def resolved_links(
