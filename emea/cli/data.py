@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from emea.config.command_line import check_overrides
 from emea.config.composition import CONF, composed, option_names
-from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
 from emea.record.pair_file import load_pair
 
@@ -18,25 +17,12 @@ def main(arguments: Sequence[str]) -> int:
         width = max(map(len, names))
         print(USAGE, "", *(f"  {one:<{width}}  {_description(one)}" for one in names), sep="\n")
         return 0 if arguments else 2
-    print(statistics_table(load_named_pair(arguments[0], arguments[1:])))
-    return 0
-
-
-def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
-    """Load a data set of ``conf/data``.
-
-    Args:
-        name: Name of the option.
-        overrides: Settings of the data set, as ``key=value``.
-
-    Raises:
-        ConfigError: If the name or a setting is unknown.
-    """
+    name, *settings = arguments
     # as in emea run, settings may also begin with "data."
-    settings = [f"data.{override.removeprefix('data.')}" for override in overrides]
-    chosen = [f"data={name}", *settings]
-    check_overrides(chosen, defaults=settings)
-    return load_pair(composed(chosen))
+    chosen = [f"data={name}", *(f"data.{one.removeprefix('data.')}" for one in settings)]
+    check_overrides(chosen)
+    print(statistics_table(load_pair(composed(chosen))))
+    return 0
 
 
 def _description(name: str) -> str:

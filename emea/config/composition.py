@@ -167,17 +167,13 @@ def composed(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
     Raises:
         ConfigError: If it cannot be composed. The message names the key.
     """
+    register_schema()
+    chosen = [*quote_numeric_choices(overrides), *search_path()]
     try:
-        return compose_config(quote_numeric_choices(overrides), with_hydra)
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return compose("config", chosen, return_hydra_config=with_hydra)
     except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
         raise ConfigError(error_text(error)) from error
-
-
-def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
-    """Compose a config from all folders that are searched."""
-    register_schema()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("config", [*overrides, *search_path()], return_hydra_config=with_hydra)
 
 
 def search_path() -> list[str]:

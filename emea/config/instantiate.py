@@ -63,7 +63,14 @@ def _settings(node: DictConfig) -> dict[str, Any]:
     if not all(isinstance(key, str) for key in values):  # keys in YAML can be numbers
         raise ConfigError(f"{values['_target_']} has a setting whose name is not text: {values}")
     root = node._get_root()
-    check_made(values, root.get("trust") or () if isinstance(root, DictConfig) else ())
+    trust = root.get("trust") or () if isinstance(root, DictConfig) else ()
+    for problem in _refusals(values, trust):
+        raise ConfigError(problem)
+    for text in texts_in(values):
+        if "${" in text:  # Hydra would resolve it to a value that was not checked
+            raise ConfigError(
+                f"A setting contains an interpolation as text: {text}. Write the value instead."
+            )
     return dict(values)
 
 
@@ -122,24 +129,6 @@ def untrusted_targets(config: DictConfig) -> Iterator[str]:
     """Return a sentence for each class that is neither ours nor in a trusted module."""
     settings = OmegaConf.to_container(config, resolve=False)
     return _refusals(settings, config.get("trust") or ())
-
-
-def check_made(values: Any, trust: Sequence[str]) -> None:
-    """Raise an error if resolved settings name an untrusted class.
-
-    Text that still contains an interpolation is an error, too: Hydra would resolve it when it
-    creates objects, to a value that was not checked.
-
-    Raises:
-        ConfigError: If they do. The message names the key and the class or text.
-    """
-    for problem in _refusals(values, trust):
-        raise ConfigError(problem)
-    for text in texts_in(values):
-        if "${" in text:
-            raise ConfigError(
-                f"A setting contains an interpolation as text: {text}. Write the value instead."
-            )
 
 
 def texts_in(node: Any) -> Iterator[str]:

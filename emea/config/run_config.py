@@ -109,12 +109,6 @@ class RunConfig:
         return group in self.nodes.method.uses
 
 
-def has_joint_steps(config: DictConfig) -> bool:
-    """Return whether a run has M- and E-steps, of either kind."""
-    uses = config.method.uses
-    return "em" in uses and bool(config.em.iterations) and "rule" in uses
-
-
 def uses_two_way(config: DictConfig) -> bool:
     """Return whether the two-way step replaces the paper's E- and M-step."""
     is_two_way = OmegaConf.select(config, "em.two_way._target_") == TWO_WAY_STEP

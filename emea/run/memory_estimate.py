@@ -10,13 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from emea.config.run_config import (
-    ModelConfig,
-    RunConfig,
-    has_joint_steps,
-    typed,
-    uses_two_way,
-)
+from emea.config.run_config import ModelConfig, RunConfig, typed, uses_two_way
 from emea.config.settings.em import TwoWaySettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.dual_amn import VALUES_PER_BLOCK
@@ -184,7 +178,7 @@ def _phases(
         num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
         blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
     yield Phase("search", before + blocks + LIBRARIES, "use a smaller model.encoder.dim")
-    if not has_joint_steps(settings.nodes):
+    if not (settings.uses("em") and settings.uses("rule") and settings.em.iterations):
         return
     kind, key, most = "paper", "em.num_candidates", settings.em.num_candidates
     if uses_two_way(settings.nodes):

@@ -4,31 +4,22 @@ import re
 import runpy
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
 from emea.cli.main import main as emea
-from emea.config.composition import compose_config, option_names
+from emea.config.composition import composed, option_names
 
 
 def main(arguments: Sequence[str]) -> int:
     return emea(["data", *arguments])
 
 
-def composed(option: str) -> dict[str, Any]:
-    config = compose_config([f"data={option}"])
-    found = OmegaConf.to_container(config.data, resolve=True)
-    assert isinstance(found, dict)
-    return {"data": found}
-
-
 def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EMEA_DATA", raising=False)
-    assert composed("zh")["data"]["root"] == "data"
+    assert composed(["data=zh"]).data.root == "data"
     monkeypatch.setenv("EMEA_DATA", "/elsewhere")
-    assert composed("zh")["data"]["root"] == "/elsewhere"
+    assert composed(["data=zh"]).data.root == "/elsewhere"
 
 
 def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hydra.core.hydra_config import HydraConfig
 
 from emea.cli.main import main
-from emea.config.composition import compose_config, composed
+from emea.config.composition import composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.record.run_record import read_header
 from emea.run.job import run_job
@@ -104,7 +104,7 @@ def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(tmp_path:
 def test_folders_are_called_by_what_was_chosen(
     overrides: list[str], end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = compose_config(overrides, with_hydra=True)
+    config = composed(overrides, with_hydra=True)
     monkeypatch.setattr(HydraConfig.instance(), "cfg", config)
     _, day, time = Path(config.hydra.run.dir).parts
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)

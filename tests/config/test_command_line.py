@@ -181,7 +181,7 @@ def test_what_tests_compose_quickly_is_what_hydra_composes(overrides: list[str])
     with hydra.initialize_config_dir(str(composition.CONF), version_base="1.3"):
         slow = hydra.compose("config", overrides)
     assert composition.compose is not hydra.compose
-    quick = composition.compose_config(overrides)
+    quick = composition.composed(overrides)
     assert OmegaConf.to_yaml(quick) == OmegaConf.to_yaml(slow)
 
 
