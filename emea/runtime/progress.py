@@ -1,9 +1,5 @@
 """Shows the progress of training and EM in one line."""
 
-import logging
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytorch_lightning as pl
@@ -43,14 +39,13 @@ class StepProgress(pl.Callback):
         )
         self._task = self._progress.add_task(TRAINING, total=num_steps)
         self._stage = ""
-        self._shown = ExitStack()
 
     def __enter__(self) -> "StepProgress":
-        self._shown.enter_context(lines_above(self._progress))
+        self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._shown.close()
+        self._progress.stop()
 
     def say(self, stage: str) -> None:
         """Start a training and show its name."""
@@ -76,23 +71,3 @@ class StepProgress(pl.Callback):
     ) -> None:
         """Count a block of steps."""
         self._progress.advance(self._task, batch.total_steps)
-
-
-@contextmanager
-def lines_above(progress: Progress) -> Iterator[None]:
-    """Show a progress line, and write log lines above it."""
-    real = (sys.stderr, sys.stdout)
-    redirected = []
-    progress.start()
-    if not progress.disable:
-        # a handler that keeps its first stream would write into the progress line
-        for handler in logging.getLogger().handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream in real:
-                redirected.append((handler, handler.setStream(sys.stderr)))
-    try:
-        yield
-    finally:
-        progress.stop()
-        for handler, stream in redirected:
-            if stream is not None:
-                handler.setStream(stream)

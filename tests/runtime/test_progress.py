@@ -9,6 +9,7 @@ import torch
 from rich.console import Console
 
 from emea.fit.step_block import Labels, StepBlock
+from emea.runtime.console import logged
 from emea.runtime.progress import StepProgress
 
 
@@ -35,16 +36,10 @@ def test_the_line_names_stage_phase_and_steps() -> None:
 def test_log_lines_are_written_above_the_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     console, stream = terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    handler = logging.StreamHandler(stream)  # keeps the stream it began with
-    logging.getLogger().addHandler(handler)
-    try:
-        with StepProgress(20, console) as shown:
-            shown._progress.refresh()
-            before = len(stream.getvalue())
-            logging.getLogger("emea").warning("a line of the log")
-            written = stream.getvalue()[before:]
-        assert handler.stream is stream
-    finally:
-        logging.getLogger().removeHandler(handler)
-    cleared, _, rest = written.partition("a line of the log")
-    assert cleared.endswith("\r\x1b[2K") and rest.startswith("\n")
+    with logged(), StepProgress(20, console) as shown:
+        shown._progress.refresh()
+        before = len(stream.getvalue())
+        logging.getLogger("emea").warning("a line of the log")
+        written = stream.getvalue()[before:]
+    cleared, _, rest = written.partition("WARNING a line of the log")
+    assert "\r\x1b[2K" in cleared and rest.startswith("\n")
