@@ -23,7 +23,7 @@ import torch
 from emea.answer.decision import Decision, with_given
 from emea.answer.exporting import selected, top_candidates
 from emea.answer.schema import Schema, TermMatch
-from emea.config.command_line import check_option, check_overrides, unknown_argument
+from emea.config.command_line import check_option, check_overrides
 from emea.config.composition import composed, search_also
 from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings, with_own
@@ -115,14 +115,6 @@ class Evaluation(NamedTuple):
     num_known: int
 
 
-class _Fitted(NamedTuple):
-    """Holds a finished run, the explainer of its pairs, and the content of its files."""
-
-    run: FinishedRun
-    explainer: Explainer
-    records: dict[str, bytes]
-
-
 class Aligner:
     """Aligns the entities of two graphs.
 
@@ -152,8 +144,10 @@ class Aligner:
         **unknown: Never,
     ) -> None:
         for name in unknown:
-            known = ("model", "em", "settings", "folder", "config_dir")
-            raise ConfigError(unknown_argument(name, known))
+            raise ConfigError(
+                f"There is no argument {name}, only model, em, settings, folder and config_dir. "
+                'Settings are given as text: settings=["em.iterations=3"].'
+            )
         own = [] if config_dir is None else [checked_path(config_dir, "config_dir")]
         search_also(own)
         for group, name in (("model", model), ("em", em)):
@@ -172,13 +166,13 @@ class Aligner:
         is_auto = model == em == AUTO and is_open(settings)
         self._open = ["split=known", "tracking=none", *settings] if is_auto else None
         self._folder = None if folder is None else checked_path(folder, "folder")
-        self._result: _Fitted | None = None
+        self._explainer: Explainer | None = None
 
     def __repr__(self) -> str:
         name = f"Aligner(model={self._config.model.name!r}, em={self._config.em.name!r}"
-        if self._result is None:
+        if self._explainer is None:
             return f"{name}, not fitted)"
-        pair, labels = self._result.run.pair, self._result.run.labels
+        pair, labels = self._explainer.run.pair, self._explainer.run.labels
         return f"{name}, source={pair.source!r}, target={pair.target!r}, {len(labels):,} labels)"
 
     @classmethod
@@ -213,8 +207,7 @@ class Aligner:
         Raises:
             DataError: If the folder has other content or cannot be written.
         """
-        place, fitted = checked_path(folder, "folder"), self._fitted
-        write_run(place, fitted.run, fitted.records)
+        write_run(checked_path(folder, "folder"), self._fitted.run, self._records)
 
     def fit(
         self,
@@ -258,7 +251,7 @@ class Aligner:
         """Use a finished run; its folder is not needed afterwards."""
         explainer = Explainer(run)
         explainer.prepare()
-        self._result = _Fitted(run, explainer, read_records(run.folder))
+        self._explainer, self._records = explainer, read_records(run.folder)
 
     def predict(
         self,
@@ -414,7 +407,7 @@ class Aligner:
 
     def explain(self, source: str, target: str) -> Explanation:
         """Explain why a source entity is matched to a target entity, or is not."""
-        explainer = self._fitted.explainer
+        explainer = self._fitted
         for side, name in (("source", source), ("target", target)):
             if not isinstance(name, str):
                 raise DataError(f"The {side} entity must be a name (str), got {described(name)}.")
@@ -440,7 +433,7 @@ class Aligner:
         Raises:
             DataError: If the file cannot be written.
         """
-        place, explainer = checked_path(path, "path"), self._fitted.explainer
+        place, explainer = checked_path(path, "path"), self._fitted
         # a temporary folder is gone when the page is read
         folder = explainer.run.folder if explainer.run.folder.is_dir() else None
         write_page(run_page(explainer, folder), place, is_opened)
@@ -457,7 +450,7 @@ class Aligner:
         Raises:
             ConfigError: If the count is not a positive whole number.
         """
-        explainer = self._fitted.explainer
+        explainer = self._fitted
         if not isinstance(count, int):
             raise ConfigError(f"count must be a whole number, got {described(count)}.")
         pair = explainer.run.pair
@@ -488,10 +481,10 @@ class Aligner:
         return run_decision(run, settings), settings
 
     @property
-    def _fitted(self) -> "_Fitted":
-        if self._result is None:
+    def _fitted(self) -> Explainer:
+        if self._explainer is None:
             raise UserError("This Aligner is not fitted. Call fit(source, target, links) first.")
-        return self._result
+        return self._explainer
 
 
 def _checked_settings(settings: Sequence[str]) -> list[str]:

@@ -275,21 +275,6 @@ def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
     return keys
 
 
-def unknown_argument(name: str, known: Sequence[str]) -> str:
-    """Return the error for an argument that a function does not have, with the nearest names.
-
-    Args:
-        name: The argument.
-        known: The arguments of the function, one of which is ``settings``.
-    """
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        return f"There is no argument {name}. Did you mean {near[0]}?"
-    keys = [key for key in _all_keys(composed([])) if key.endswith(f".{name}")]
-    key = keys[0] if keys else "key"
-    return f'There is no argument {name}. Settings are given as text: settings=["{key}=..."].'
-
-
 def _nearest(name: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     return f" (nearest: {', '.join(near)})" if near else ""
