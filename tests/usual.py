@@ -10,7 +10,7 @@ import yaml
 from emea.config.composition import CONF, option_names, required_groups
 from emea.config.settings.data import ROOT
 from emea.config.settings.groups import GROUPS
-from emea.config.settings.setting import defaults_of
+from emea.config.settings.setting import plain
 
 Made = TypeVar("Made")
 
@@ -43,7 +43,7 @@ def settings_by_target() -> dict[str, dict[str, Any]]:
             content = yaml.safe_load((CONF / group / f"{option}.yaml").read_text(encoding="utf-8"))
             names = [one for one in content.get("defaults", ()) if str(one).startswith("schema_")]
             for name in names:
-                defaults = defaults_of(GROUPS[group].schemas[name.removeprefix("schema_")])
+                defaults = plain(GROUPS[group].schemas[name.removeprefix("schema_")]())
                 for target, settings in _targets(content, defaults):
                     earlier = found.get(target, settings)
                     found[target] = {key: earlier[key] for key in earlier if key in settings}

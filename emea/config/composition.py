@@ -19,7 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.settings.execution import RunSettings
 from emea.config.settings.groups import GROUPS
-from emea.config.settings.setting import defaults_of
+from emea.config.settings.setting import plain
 from emea.errors import ConfigError
 from emea.runtime.regular_file import open_regular
 
@@ -195,10 +195,10 @@ def register_schema() -> None:
     store = ConfigStore.instance()
     if "schema.yaml" in store.repo:
         return
-    store.store(name="schema", node=defaults_of(RunSettings))
+    store.store(name="schema", node=plain(RunSettings()))
     for group, declared in GROUPS.items():
         for name, schema in declared.schemas.items():
-            store.store(name=f"schema_{name}", group=group, node=defaults_of(schema))
+            store.store(name=f"schema_{name}", group=group, node=plain(schema()))
 
 
 def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:

@@ -230,11 +230,6 @@ def _without_null(hint: Any) -> tuple[Any, bool]:
     return kind, True
 
 
-def defaults_of(schema: type) -> dict[str, Any]:
-    """Return the defaults of a schema as plain nested containers."""
-    return {one.name: plain(one.default) for one in fields(schema)}
-
-
 def plain(value: Any) -> Any:
     """Return a default as plain containers: tuples become lists, dataclasses dicts."""
     if is_dataclass(value) and not isinstance(value, type):

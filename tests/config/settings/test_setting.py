@@ -12,7 +12,7 @@ from emea.config.checks import value_problems
 from emea.config.composition import composed, group_names, option_names, required_groups
 from emea.config.settings.execution import RunSettings
 from emea.config.settings.groups import GROUPS, declared
-from emea.config.settings.setting import Range, defaults_of, setting, settings_of, typed
+from emea.config.settings.setting import Range, plain, setting, settings_of, typed
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def test_the_sentence_names_key_and_allowed_values(name: str, value: Any, senten
 def test_defaults_are_plain_containers() -> None:
     expected = {"count": 3, "size": 0.1, "part": None, "most": 0.5, "limited": 2, "on": False}
     expected |= {"word": "red", "name": "x", "widths": [1, 2], "words": ["red"]}
-    assert defaults_of(Example) == expected | {"inner": {"share": 0.5}, "other": None}
-    assert typed(defaults_of(Example)["widths"]) == "[1,2]"
+    assert plain(Example()) == expected | {"inner": {"share": 0.5}, "other": None}
+    assert typed(plain(Example())["widths"]) == "[1,2]"
 
 
 SCHEMAS = [RunSettings, *(schema for group in GROUPS.values() for schema in group.schemas.values())]
