@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -197,19 +196,12 @@ def _schema_problems(
 ) -> Iterator[str]:
     """Yield a sentence for each value that the schema of an option does not allow.
 
-    Args:
-        config: The config.
-        group: The config group of the option.
-        option: The name of the option.
-        place: The key of the option in the config; ``None``: that of its group.
+    The arguments after the config are those of `declared`.
     """
-    for variants in declared(group, option):
-        is_required = variants[0].key in REQUIRED
-        if place is not None:
-            variants = tuple(
-                replace(one, key=place + one.key.removeprefix(group)) for one in variants
-            )
-        value = OmegaConf.select(config, variants[0].key, default=ABSENT)
+    for variants in declared(group, option, place):
+        key = variants[0].key
+        is_required = key.replace(place or group, group, 1) in REQUIRED
+        value = OmegaConf.select(config, key, default=ABSENT)
         if value is ABSENT and not is_required:
             continue  # the option has no such setting
         if OmegaConf.is_config(value):

@@ -135,13 +135,16 @@ OPTIONAL = ("model", "training", "rule", "em", "similarity", "decoding", "search
 
 
 @cache
-def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
+def declared(
+    group: str, option: str | None, place: str | None = None
+) -> tuple[tuple[Setting, ...], ...]:
     """Return the settings that an option can have, grouped by key.
 
     Args:
         group: a config group, or an empty text for the top level.
         option: Its name; if no schema belongs to it, the schemas of the whole group are used, and a
             key can have several declarations.
+        place: The key of the option in the config; ``None``: that of its group.
     """
     if not group:
         return tuple((one,) for one in settings_of(RunSettings))
@@ -150,6 +153,6 @@ def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
     chosen = list(schemas.values()) if own is None else [own]
     found: dict[str, list[Setting]] = {}
     for schema in chosen:
-        for one in settings_of(schema, f"{group}."):
+        for one in settings_of(schema, f"{place or group}."):
             found.setdefault(one.key, []).append(one)
     return tuple(map(tuple, found.values()))
