@@ -120,8 +120,7 @@ def check_trusted(config: DictConfig) -> None:
     Raises:
         ConfigError: If it does. The message names the key and the class.
     """
-    problem = next(untrusted_targets(config), None)
-    if problem is not None:
+    for problem in untrusted_targets(config):
         raise ConfigError(problem)
 
 
@@ -132,7 +131,7 @@ def untrusted_targets(config: DictConfig) -> Iterator[str]:
 
 
 def texts_in(node: Any) -> Iterator[str]:
-    """Yield all texts of nested values, not the keys."""
+    """Yield all texts of nested values and keys."""
     if isinstance(node, str):
         yield node
     children = node.items() if isinstance(node, dict) else node if isinstance(node, list) else ()
