@@ -209,8 +209,7 @@ def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
             "A resumed run keeps its settings. Give only resume=FOLDER, "
             "and trust=[MODULE] if it uses a module of your own."
         )
-    trust = [name for other in others for name in other.partition("=")[2].strip("[]").split(",")]
-    return Path(named[0].partition("=")[2]), [name.strip() for name in trust if name.strip()]
+    return Path(named[0].partition("=")[2]), typed_trust(others)
 
 
 def resume_run(folder: Path, trust: list[str]) -> None:
