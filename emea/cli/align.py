@@ -74,7 +74,6 @@ def main(arguments: Sequence[str]) -> int:
     import torch
 
     from emea.run.job import run_job
-    from emea.run.judgement import are_few_links, literal_settings
     from emea.run.method_choice import is_open, suited
 
     compose = partial(_config, options)
@@ -90,10 +89,6 @@ def main(arguments: Sequence[str]) -> int:
     print(summary(result.metrics, options.out, given, result.pair))
     if reason is not None:
         print(f"{reason} See docs/literals.md.")
-    num_train = result.metrics["num_links"]["train"]
-    is_few = are_few_links(num_train, uses_literals="literals" in result.metrics)
-    if is_few and (settings := literal_settings(pair)):
-        print(f"With literals, too:   {_with_settings(arguments, settings)}")
     if options.show:
         from emea.cli.show import show
         from emea.explain.explainer import Explainer
@@ -113,13 +108,6 @@ def _read(options: argparse.Namespace) -> GraphPair:
         if not use_literals(options.settings, pair):
             return pair
     return load_pair(_config(options, [*usual, LITERALS]))
-
-
-def _with_settings(arguments: Sequence[str], settings: Sequence[str]) -> str:
-    """Return the command with further settings, after the graphs and before the options."""
-    place = next((at for at, one in enumerate(arguments) if one.startswith("-")), 0)
-    place = place if place > 1 else len(arguments)
-    return shlex.join(["emea", "align", *arguments[:place], *settings, *arguments[place:]])
 
 
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:

@@ -92,7 +92,7 @@ def data_warnings(pair: GraphPair, split: Split, uses_literals: bool) -> list[st
         uses_literals: Whether literals are evidence, so that few links can be enough.
     """
     known, found = split.supervision, []
-    if are_few_links(len(known.train), uses_literals):
+    if len(known.train) < FEW_LINKS and not uses_literals:  # with literals, any number is enough
         settings, advice = literal_settings(pair), ""
         if settings:
             is_named = len(settings) > 1
@@ -117,11 +117,6 @@ def data_warnings(pair: GraphPair, split: Split, uses_literals: bool) -> list[st
             "source entities also connect their counterparts. Results from structure will be poor."
         )
     return found
-
-
-def are_few_links(num_train: int, uses_literals: bool) -> bool:
-    """Return whether there are too few training links; with literals, any number is enough."""
-    return num_train < FEW_LINKS and not uses_literals
 
 
 def _only(num_links: int, part: str) -> str:
