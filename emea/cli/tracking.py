@@ -53,15 +53,9 @@ def sync(arguments: Sequence[str]) -> int:
         _ = store.client
     with lock:
         counts = sync_runs(folders, store)
-    reasons = [reason for reason in ("unfinished", "failed") if counts[reason]]
-    skipped = ", ".join(f"{counts[reason]} {reason}" for reason in reasons)
-    logger.info(
-        "imported %d, already there %d, skipped %d%s",
-        counts["imported"],
-        counts["present"],
-        counts["unfinished"] + counts["failed"],
-        f" ({skipped})" if skipped else "",
-    )
+    kinds = ("imported", "present", "unfinished", "failed")
+    numbers = (counts[kind] for kind in kinds)
+    logger.info("imported %d, already there %d, unfinished %d, failed %d", *numbers)
     return 1 if counts["failed"] else 0
 
 

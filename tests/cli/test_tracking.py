@@ -23,8 +23,8 @@ def test_sync_reports_what_it_did(
     assert main(arguments) == 0
     assert main(arguments) == 0
     told = [record.getMessage() for record in caplog.records]
-    assert "imported 1, already there 0, skipped 1 (1 unfinished)" in told
-    assert "imported 0, already there 1, skipped 1 (1 unfinished)" in told
+    assert "imported 1, already there 0, unfinished 1, failed 0" in told
+    assert "imported 0, already there 1, unfinished 1, failed 0" in told
 
 
 def test_failures_show_in_the_exit_status(store: MlflowStore, make_folder: MakeFolder) -> None:

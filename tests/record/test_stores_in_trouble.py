@@ -108,8 +108,8 @@ def assert_warned_then_imported_once(
     for _ in range(2):
         assert main(["sync", str(folder), "--uri", store.uri]) == 0
     assert [record.getMessage() for record in caplog.records] == [
-        "imported 1, already there 0, skipped 0",
-        "imported 0, already there 1, skipped 0",
+        "imported 1, already there 0, unfinished 0, failed 0",
+        "imported 0, already there 1, unfinished 0, failed 0",
     ]
     assert_holds_only(store, "tests", [folder])
 
