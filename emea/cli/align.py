@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from emea.answer.merging import Match
 from emea.cli.arguments import (
     EITHER,
     add_answer_arguments,
@@ -16,7 +17,9 @@ from emea.cli.arguments import (
     add_out_argument,
     check_output_folder,
     command_parser,
+    data_settings,
 )
+from emea.cli.merge import read_matches
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
 from emea.config.settings.execution import (
@@ -116,7 +119,7 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     usual = list(settings)
     if "em=none" in options.settings:  # then the settings of EM and its rule have no effect
         usual = [*(one for one in settings if not one.startswith("em.")), "rule=none"]
-    named = [f"data.{key}={_quoted(given[key])}" for key in FILES if key in given]
+    named = data_settings({key: given[key] for key in FILES if key in given})
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
     export += [f"export.{key}={given[key]}" for key in EITHER if key in given]
     others = ["tracking=none", *export]
@@ -124,11 +127,6 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     further = [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
     check_overrides([*further, *chosen], defaults=usual)
     return composed(chosen)
-
-
-def _quoted(name: str) -> str:
-    """Quote a path or an address for Hydra."""
-    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: GraphPair) -> str:
@@ -169,7 +167,7 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
         )
     if "counterparts" in metrics:
         lines.append(_counterparts(metrics["counterparts"]["source"], links["validation"]))
-    rows = _rows(folder / ALIGNMENT_FILE, given)
+    rows = _shown_matches(folder / ALIGNMENT_FILE, given)
     for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
         lines += [f"{title} matches:"] if shown else []
         lines += [
@@ -246,11 +244,9 @@ def _labelled(graph: KnowledgeGraph, name: str) -> str:
     return name if is_known else f"{name} ({label})"
 
 
-def _rows(path: Path, given: Collection[str]) -> list[tuple[str, str, float]]:
+def _shown_matches(path: Path, given: Collection[str]) -> list[Match]:
     """Return the matches that are neither training links nor of blank nodes, surest first."""
-    # not the csv module, which refuses long cells, nor splitlines(): names contain other line ends
-    rows = [line.split("\t") for line in path.read_text("utf-8").split("\n")[1:-1]]
-    found = [(source, target, float(prob)) for source, target, prob, *_ in rows]
+    found = read_matches(path)
     shown = (row for row in found if row[0] not in given and not any(map(is_blank, row[:2])))
     return sorted(shown, key=lambda row: -row[2])
 

@@ -1,8 +1,9 @@
 """Arguments that several commands have, and their types."""
 
 import argparse
+import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -89,6 +90,16 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE",
         help="your own modules that the run may use",
     )
+
+
+def data_settings(files: Mapping[str, str]) -> list[str]:
+    """Return the settings that name these files by their key, quoted for Hydra."""
+    settings = []
+    for key, name in files.items():
+        # Hydra reads a backslash as an escape only in front of a quotation mark
+        name = re.sub(r"(\\+)(?='|\Z)", r"\1\1", name).replace("'", r"\'")
+        settings.append(f"data.{key}='{name}'")
+    return settings
 
 
 EITHER = ("threshold", "target_precision")

@@ -13,6 +13,7 @@ from emea.cli.arguments import (
     add_out_argument,
     check_output_folder,
     command_parser,
+    data_settings,
     number_in,
 )
 from emea.config.checks import check_config
@@ -91,8 +92,7 @@ def _from_files(options: argparse.Namespace) -> tuple[Any, None]:
     if files:
         paths = dict(zip(("source", "target"), files, strict=True))
         paths |= {key: given[key] for key in FILES if key in given}
-        named = [f"data.{key}='{path}'" for key, path in paths.items()]
-        settings = ["data=files", *named, *settings]
+        settings = ["data=files", *data_settings(paths), *settings]
     check_overrides(settings)
     return composed(settings), None
 

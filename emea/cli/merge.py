@@ -1,7 +1,6 @@
 """``emea merge RUN`` writes both graphs of a run as one graph."""
 
 import argparse
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from emea.answer.merging import Match, merged_lines
 from emea.cli.arguments import add_run_arguments, command_parser, number_in
 from emea.config.instantiate import check_trusted
 from emea.config.settings.setting import SHARE
+from emea.data.formats.tab_file import read_lines
 from emea.data.graph_pair import GraphPair
 from emea.data.links import silent_links
 from emea.errors import DataError, writing
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     check_finished(options.run)
     matches = [
         match
-        for match in _matches(options.alignment or options.run / "alignment.tsv")
+        for match in read_matches(options.alignment or options.run / "alignment.tsv")
         if match[2] >= options.threshold
     ]
     pair = _pair(options.run, options.trust)
@@ -66,13 +66,11 @@ def _pair(folder: Path, trust: Sequence[str]) -> GraphPair:
         return load_pair(config)
 
 
-def _matches(path: Path) -> list[Match]:
+def read_matches(path: Path) -> list[Match]:
     """Return the matches of an ``alignment.tsv``."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            next(rows, None)  # the header
-            return [(source, target, float(prob)) for source, target, prob, *_ in rows]
+        rows = (line.split("\t") for line in read_lines(path)[1:])
+        return [(source, target, float(prob)) for source, target, prob, *_ in rows]
     except (OSError, ValueError) as error:
         raise DataError(
             f"{path} cannot be read as an alignment.tsv of emea: {error}. Give such a file with "

@@ -4,7 +4,8 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from emea.cli.arguments import AT_LEAST_ONE, number_in
+from emea.cli.arguments import AT_LEAST_ONE, data_settings, number_in
+from emea.config.composition import composed
 from emea.config.settings.setting import SHARE, SHARE_ABOVE_ZERO, Range
 
 
@@ -31,3 +32,8 @@ def test_numbers_have_the_kind() -> None:
     assert repr(number_in(SHARE, float)("1")) == "1.0"
     large = 2**53 + 1  # not a float
     assert number_in(AT_LEAST_ONE, int)(str(large)) == large
+
+
+@pytest.mark.parametrize("name", ["it's.tsv", r"a\b", r"\'", "c\\", "a, b=[1]"])
+def test_names_of_files_may_have_any_sign(name: str) -> None:
+    assert composed(["data=files", *data_settings({"links": name})]).data.links == name

@@ -12,8 +12,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from benchmarks.attacks import ARRAYS, KINDS, OPTIONS, written
-from emea.cli.align import _rows
 from emea.cli.main import main
+from emea.cli.merge import read_matches
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed, search_also
 from emea.data.formats.graph_file import read_graph_file
@@ -241,10 +241,10 @@ def test_any_reader_can_limit_the_length_of_its_names(tmp_path: Path) -> None:
         guard.check_length(1)
 
 
-def test_long_names_are_shown_in_the_summary(tmp_path: Path) -> None:
+def test_long_names_are_read(tmp_path: Path) -> None:
     name = "http://a/" + "x" * 200_000
     (tmp_path / "alignment.tsv").write_text(f"source\ttarget\tprobability\n{name}\tb\u2028\t0.5\n")
-    assert _rows(tmp_path / "alignment.tsv", ()) == [(name, "b\u2028", 0.5)]
+    assert read_matches(tmp_path / "alignment.tsv") == [(name, "b\u2028", 0.5)]
 
 
 def test_the_limit_of_cpu_time_interrupts_once() -> None:
