@@ -14,7 +14,7 @@ from emea.config.settings.setting import KINDS, Range, settings_of
 from emea.errors import UserError
 from emea.record.checked_files import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
-from emea.record.run_record import LOCK_FILE, is_run_folder
+from emea.record.run_record import LOCK_FILE, check_finished, is_run_folder
 
 Number = TypeVar("Number", int, float)
 
@@ -80,8 +80,9 @@ def add_formats_argument(
     )
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder of the run and the modules that it may use."""
+def run_parser(name: str, description: str, examples: str = "") -> argparse.ArgumentParser:
+    """Return the parser of a command that reads a finished run and may use modules of the user."""
+    parser = command_parser(name, description, examples)
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
     parser.add_argument(
         "--trust",
@@ -90,6 +91,14 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE",
         help="your own modules that the run may use",
     )
+    return parser
+
+
+def run_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments of such a command; its run is checked before torch is imported."""
+    options = parser.parse_args(arguments)
+    check_finished(options.run)
+    return options
 
 
 def data_settings(files: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,5 @@
 """``emea compare``: what differs between finished runs."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,12 @@ RUN is a run folder. Runs are paired only if they were tested on the same links.
 
 def main(arguments: Sequence[str]) -> int:
     """Print the comparison, write the requested page and return the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = command_parser("compare", DESCRIPTION)
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="two or more finished runs"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
+    options = parser.parse_args(arguments)
     from emea.record.checked_files import write_atomic
     from emea.results.comparison import compare
     from emea.results.comparison_page import as_html, as_text
@@ -29,12 +33,3 @@ def main(arguments: Sequence[str]) -> int:
             write_atomic(options.html, as_html(comparison))
         print(f"\nwrote {options.html}")
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("compare", DESCRIPTION)
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="two or more finished runs"
-    )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
-    return parser

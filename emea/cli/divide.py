@@ -134,7 +134,20 @@ def _summary(division: "Division", folder: Path) -> str:
 
 def join(arguments: Sequence[str]) -> int:
     """Join the runs of the parts, print the results and return the exit status."""
-    options = _join_parser().parse_args(arguments)
+    parser = command_parser("join", JOIN)
+    parser.add_argument("division", type=Path, metavar="DIVISION", help="folder of emea divide")
+    parser.add_argument(
+        "runs",
+        type=Path,
+        nargs="*",
+        metavar="RUNS",
+        help="folders with the runs of the parts (default: DIVISION/runs)",
+    )
+    parser.add_argument(
+        "--trust", nargs="+", default=[], metavar="MODULE", help="your own modules of the runs"
+    )
+    add_out_argument(parser, "DIVISION/joined")
+    options = parser.parse_args(arguments)
     folder: Path = options.out or options.division / "joined"
     check_output_folder(folder)
     from emea.divide.division import Division
@@ -180,21 +193,4 @@ def _divide_parser() -> argparse.ArgumentParser:
         "--from-run", type=Path, metavar="RUN", help="cut again, guided by a run's matches"
     )
     add_out_argument(parser, "division", Path("division"))
-    return parser
-
-
-def _join_parser() -> argparse.ArgumentParser:
-    parser = command_parser("join", JOIN)
-    parser.add_argument("division", type=Path, metavar="DIVISION", help="folder of emea divide")
-    parser.add_argument(
-        "runs",
-        type=Path,
-        nargs="*",
-        metavar="RUNS",
-        help="folders with the runs of the parts (default: DIVISION/runs)",
-    )
-    parser.add_argument(
-        "--trust", nargs="+", default=[], metavar="MODULE", help="your own modules of the runs"
-    )
-    add_out_argument(parser, "DIVISION/joined")
     return parser

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emea.cli.arguments import add_run_arguments, command_parser
+from emea.cli.arguments import run_options, run_parser
 from emea.errors import DataError, writing
 from emea.record.checked_files import write_atomic
-from emea.record.run_record import check_finished
 
 if TYPE_CHECKING:
     from emea.explain.explainer import Explainer
@@ -20,8 +19,19 @@ by how much, what the runner-up lacks, and which entities claim the target."""
 
 def main(arguments: Sequence[str]) -> int:
     """Explain the requested pairs and return the exit status."""
-    options = _parser().parse_args(arguments)
-    check_finished(options.run)
+    parser = run_parser("explain", DESCRIPTION)
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
+    help = "file of pairs, separated by a tab, such as rows of alignment.tsv"
+    asked.add_argument("--pairs", type=Path, metavar="FILE", help=help)
+    help = "a source entity and its match or best candidate"
+    asked.add_argument("--entity", metavar="A", help=help)
+    help = "also print weighted features and inclusions"
+    parser.add_argument("--numbers", action="store_true", help=help)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    help = "write the page of emea show, opened at these pairs"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help)
+    options = run_options(parser, arguments)
     # torch is imported after the command line and the folder were checked.
     from rich.console import Console
 
@@ -35,15 +45,18 @@ def main(arguments: Sequence[str]) -> int:
     run = load_run(options.run, options.trust)
     explainer = Explainer(run)
     explanations = [explainer(*pair) for pair in _asked_pairs(explainer, options)]
+    files = {}
     if options.json is not None:
-        _write(options.json, json_text(run, explanations))
+        files[options.json] = json_text(run, explanations)
     if options.html is not None:
         schema = run_schema(run, export_settings(run.config))
         view = asked_view(explanations)
-        _write(options.html, alignment_page(explainer, options.run, schema, view))
-    print_explanations(Console(highlight=False), explanations, options.numbers)
-    for path in filter(None, (options.json, options.html)):
+        files[options.html] = alignment_page(explainer, options.run, schema, view)
+    for path, text in files.items():
+        with writing(path):
+            write_atomic(path, text)
         print(f"Wrote {path}", file=sys.stderr)
+    print_explanations(Console(highlight=False), explanations, options.numbers)
     return 0
 
 
@@ -60,25 +73,3 @@ def _asked_pairs(explainer: "Explainer", options: argparse.Namespace) -> list[tu
     if best is None:
         raise DataError(f"{options.entity} has no candidate in this run. Name one with --pair.")
     return [(entity, best)]
-
-
-def _write(path: Path, text: str) -> None:
-    with writing(path):
-        write_atomic(path, text)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("explain", DESCRIPTION)
-    add_run_arguments(parser)
-    asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
-    help = "file of pairs, separated by a tab, such as rows of alignment.tsv"
-    asked.add_argument("--pairs", type=Path, metavar="FILE", help=help)
-    help = "a source entity and its match or best candidate"
-    asked.add_argument("--entity", metavar="A", help=help)
-    help = "also print weighted features and inclusions"
-    parser.add_argument("--numbers", action="store_true", help=help)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    help = "write the page of emea show, opened at these pairs"
-    parser.add_argument("--html", type=Path, metavar="FILE", help=help)
-    return parser

@@ -1,13 +1,12 @@
 """``emea merge RUN`` writes both graphs of a run as one graph."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig
 
 from emea.answer.merging import Match, merged_lines
-from emea.cli.arguments import add_run_arguments, command_parser, number_in
+from emea.cli.arguments import number_in, run_options, run_parser
 from emea.config.instantiate import check_trusted
 from emea.config.settings.setting import SHARE
 from emea.data.formats.tab_file import read_lines
@@ -17,7 +16,6 @@ from emea.errors import DataError, writing
 from emea.record.checked_files import write_lines
 from emea.record.pair_file import load_pair, pair_of_run
 from emea.record.run_folder import read_config
-from emea.record.run_record import check_finished
 
 DESCRIPTION = """Write one graph in N-Triples that contains the triples of both graphs of a run.
 Matched entities have one identifier, that of the source entity, and owl:sameAs triples lead to the
@@ -33,8 +31,23 @@ RUN is the folder of a finished run. Literals are written, also if the run did n
 
 def main(arguments: Sequence[str]) -> int:
     """Write the merged graph and return the exit status."""
-    options = _parser().parse_args(arguments)
-    check_finished(options.run)
+    parser = run_parser("merge", DESCRIPTION, EXAMPLES)
+    parser.add_argument(
+        "--alignment",
+        type=Path,
+        metavar="FILE",
+        help="alignment.tsv of emea predict (default: that of the run)",
+    )
+    parser.add_argument(
+        "--threshold",
+        type=number_in(SHARE, float),
+        default=0.0,
+        metavar="P",
+        help="minimum probability of a match",
+    )
+    help = "file to write (default: RUN/merged.nt)"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=help)
+    options = run_options(parser, arguments)
     matches = [
         match
         for match in read_matches(options.alignment or options.run / "alignment.tsv")
@@ -76,24 +89,3 @@ def read_matches(path: Path) -> list[Match]:
             f"{path} cannot be read as an alignment.tsv of emea: {error}. Give such a file with "
             "--alignment."
         ) from error
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("merge", DESCRIPTION, EXAMPLES)
-    add_run_arguments(parser)
-    parser.add_argument(
-        "--alignment",
-        type=Path,
-        metavar="FILE",
-        help="alignment.tsv of emea predict (default: that of the run)",
-    )
-    parser.add_argument(
-        "--threshold",
-        type=number_in(SHARE, float),
-        default=0.0,
-        metavar="P",
-        help="minimum probability of a match",
-    )
-    help = "file to write (default: RUN/merged.nt)"
-    parser.add_argument("--out", type=Path, metavar="FILE", help=help)
-    return parser

@@ -1,6 +1,5 @@
 """``emea predict RUN`` writes the alignment of a finished run, without training."""
 
-import argparse
 import logging
 from collections.abc import Sequence
 
@@ -9,14 +8,13 @@ from emea.cli.arguments import (
     add_answer_arguments,
     add_formats_argument,
     add_out_argument,
-    add_run_arguments,
-    command_parser,
+    run_options,
+    run_parser,
 )
 from emea.config.composition import option_names
 from emea.config.paths import check_no_link
 from emea.config.settings.execution import EXPORT_FORMATS
 from emea.errors import writing
-from emea.record.run_record import check_finished
 
 ANSWER = (*EITHER, "top_k", "least_inclusion", "vocabulary", "close_below")
 """Settings of the answer that can replace those of the run."""
@@ -33,9 +31,15 @@ Options that you leave out keep the settings of the run. --threshold 0 accepts e
 
 def main(arguments: Sequence[str]) -> int:
     """Write the requested files and return the exit status."""
-    options = make_parser().parse_args(arguments)
+    description = "Write the alignment of a finished run, in any format, without training."
+    parser = run_parser("predict", description, EXAMPLES)
+    add_formats_argument(parser, EXPORT_FORMATS, None)
+    add_answer_arguments(parser, ANSWER)
+    decodings, help = option_names("decoding"), "how matches are selected from the candidates"
+    parser.add_argument("--decoding", choices=decodings, help=help)
+    add_out_argument(parser, "RUN/predictions")
+    options = run_options(parser, arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    check_finished(options.run)
     # torch is imported after the command line and the folder were checked.
     from emea.answer.decision import with_given
     from emea.data.protocol import seen_links
@@ -55,16 +59,3 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{answered_line(numbers)} [protocol {protocol}: {seen_links(protocol)}]")
     print(*files, sep="\n")
     return 0
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Build the parser of the command."""
-    description = "Write the alignment of a finished run, in any format, without training."
-    parser = command_parser("predict", description, EXAMPLES)
-    add_run_arguments(parser)
-    add_formats_argument(parser, EXPORT_FORMATS, None)
-    add_answer_arguments(parser, ANSWER)
-    decodings, help = option_names("decoding"), "how matches are selected from the candidates"
-    parser.add_argument("--decoding", choices=decodings, help=help)
-    add_out_argument(parser, "RUN/predictions")
-    return parser

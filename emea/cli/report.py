@@ -1,6 +1,5 @@
 """``emea report`` writes a table of finished runs."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,11 @@ Without options, the runs below outputs and multirun are reported."""
 
 def main(arguments: Sequence[str]) -> int:
     """Write the requested reports and return the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = command_parser("report", DESCRIPTION)
+    help = "run folders, or folders of them"
+    parser.add_argument("--runs", type=Path, nargs="+", metavar="FOLDER", help=help)
+    add_out_argument(parser, "report", Path("report"))
+    options = parser.parse_args(arguments)
     # imported here, so that --help answers at once
     from emea.record.earlier_runs import RUNS
     from emea.results.own_runs import PAGE, write_own_runs
@@ -32,11 +35,3 @@ def main(arguments: Sequence[str]) -> int:
     number = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     print(f"{number}: wrote {out / PAGE}")
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("report", DESCRIPTION)
-    help = "run folders, or folders of them"
-    parser.add_argument("--runs", type=Path, nargs="+", metavar="FOLDER", help=help)
-    add_out_argument(parser, "report", Path("report"))
-    return parser

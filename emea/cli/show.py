@@ -1,12 +1,10 @@
 """``emea show RUN`` writes the alignment of a finished run as one HTML page and opens it."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emea.cli.arguments import add_run_arguments, command_parser
-from emea.record.run_record import check_finished
+from emea.cli.arguments import run_options, run_parser
 
 if TYPE_CHECKING:
     from emea.explain.explainer import Explainer
@@ -24,8 +22,13 @@ RUN is the folder of a finished run."""
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page, open it and return the exit status."""
-    options = _parser().parse_args(arguments)
-    check_finished(options.run)
+    parser = run_parser("show", DESCRIPTION, EXAMPLES)
+    help = "output file (default: alignment.html in the folder of the run)"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=help)
+    parser.add_argument(
+        "--no-open", dest="opened", action="store_false", help="write the page without opening it"
+    )
+    options = run_options(parser, arguments)
     # torch is imported after the command line and the folder were checked.
     from emea.explain.explainer import Explainer
     from emea.run.finished_run import load_run
@@ -50,14 +53,3 @@ def show(
     place = path or folder / PAGE_FILE
     write_page(run_page(explainer, folder), place, is_opened)
     print(f"Page: {place}")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("show", DESCRIPTION, EXAMPLES)
-    add_run_arguments(parser)
-    help = "output file (default: alignment.html in the folder of the run)"
-    parser.add_argument("--out", type=Path, metavar="FILE", help=help)
-    parser.add_argument(
-        "--no-open", dest="opened", action="store_false", help="write the page without opening it"
-    )
-    return parser

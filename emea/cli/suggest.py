@@ -1,19 +1,17 @@
 """``emea suggest RUN`` ranks the entities whose label would help most, and writes a review page."""
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from emea.cli.arguments import (
     AT_LEAST_ONE,
     add_out_argument,
-    add_run_arguments,
-    command_parser,
     number_in,
+    run_options,
+    run_parser,
 )
 from emea.config.paths import check_no_link
 from emea.errors import writing
-from emea.record.run_record import check_finished
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,8 +36,16 @@ rejected.tsv. Then continue the run with them:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the suggestions and return the exit status."""
-    options = _parser().parse_args(arguments)
-    check_finished(options.run)
+    parser = run_parser("suggest", DESCRIPTION, EXAMPLES)
+    parser.add_argument(
+        "--count",
+        type=number_in(AT_LEAST_ONE, int),
+        default=DEFAULT_COUNT,
+        metavar="N",
+        help="number of suggestions (default: %(default)s)",
+    )
+    add_out_argument(parser, "RUN/suggestions")
+    options = run_options(parser, arguments)
     # torch is imported after the command line and the folder were checked.
     from rich.console import Console
 
@@ -84,17 +90,3 @@ def _table(explainer: "Explainer", suggestions: "Sequence[Suggestion]") -> "Tabl
         source = explainer.source.entity(one.source).short
         table.add_row(*numbers, Text(source), Text(best))
     return table
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("suggest", DESCRIPTION, EXAMPLES)
-    add_run_arguments(parser)
-    parser.add_argument(
-        "--count",
-        type=number_in(AT_LEAST_ONE, int),
-        default=DEFAULT_COUNT,
-        metavar="N",
-        help="number of suggestions (default: %(default)s)",
-    )
-    add_out_argument(parser, "RUN/suggestions")
-    return parser

@@ -41,7 +41,10 @@ no login, so it is never opened to other machines."""
 
 def sync(arguments: Sequence[str]) -> int:
     """Import run folders into a store; the exit status is 1 if any of them failed."""
-    options = _sync_parser().parse_args(arguments)
+    parser = command_parser("sync", SYNC)
+    parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
+    _add_store(parser)
+    options = parser.parse_args(arguments)
     _log_to_stdout()
     folders = find_run_folders(options.folders)
     store = MlflowStore(options.uri, options.artifact_root)
@@ -61,7 +64,12 @@ def sync(arguments: Sequence[str]) -> int:
 
 def ui(arguments: Sequence[str]) -> int:
     """Serve a store in the MLflow UI until interrupted."""
-    options = _ui_parser().parse_args(arguments)
+    parser = command_parser("ui", UI)
+    port = number_in(PORTS, int)
+    parser.add_argument("--port", type=port, default=5000, help="default: %(default)d")
+    parser.add_argument("--study", metavar="NAME", help="default: the study of the latest run")
+    _add_store(parser)
+    options = parser.parse_args(arguments)
     _log_to_stdout()
     with _store_errors(options.uri):
         serve_ui(options.uri, options.artifact_root, options.port, options.study)
@@ -85,22 +93,6 @@ def _store_errors(uri: str) -> Iterator[None]:
     except Exception as error:
         reason = without_login(str(error), uri)
         raise UserError(f"The store {shown_uri(uri)} cannot be opened: {reason}") from error
-
-
-def _sync_parser() -> argparse.ArgumentParser:
-    parser = command_parser("sync", SYNC)
-    parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
-    _add_store(parser)
-    return parser
-
-
-def _ui_parser() -> argparse.ArgumentParser:
-    parser = command_parser("ui", UI)
-    port = number_in(PORTS, int)
-    parser.add_argument("--port", type=port, default=5000, help="default: %(default)d")
-    parser.add_argument("--study", metavar="NAME", help="default: the study of the latest run")
-    _add_store(parser)
-    return parser
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:

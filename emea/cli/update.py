@@ -12,10 +12,10 @@ import numpy as np
 from emea.cli.arguments import (
     AT_LEAST_ONE,
     add_out_argument,
-    add_run_arguments,
     check_output_folder,
-    command_parser,
     number_in,
+    run_options,
+    run_parser,
 )
 from emea.config.run_config import typed
 from emea.config.settings.cardinality import Cardinality
@@ -28,7 +28,6 @@ from emea.data.names import Prefixes
 from emea.data.sources.own_files import read_own_graph, resolved_links
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
-from emea.record.run_record import check_finished
 from emea.runtime.console import logged
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ entities and relations in both versions."""
 
 def main(arguments: Sequence[str]) -> int:
     """Update the run, print a summary and return the exit status."""
-    options = _parser().parse_args(arguments)
+    options = run_options(_parser(), arguments)
     # the name of a run such as "." or "link/.." is that of the folder it leads to
     run = options.run if options.run.name not in ("", "..") else options.run.resolve()
     folder = options.out or run.with_name(f"{run.resolve().name}-updated")
@@ -113,12 +112,11 @@ def _updated(
 
 
 def _check(options: argparse.Namespace, folder: Path) -> None:
-    """Check the run, the files and the output folder.
+    """Check the files and the output folder.
 
     Raises:
         UserError: If a file is missing, nothing is new, or the folder cannot be used.
     """
-    check_finished(options.run)
     files = [options.source, options.target, options.links, options.rejected]
     if not any(files):
         raise UserError(
@@ -207,8 +205,7 @@ def _recomputed(said: Mapping[str, Any]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser("update", DESCRIPTION, EXAMPLES)
-    add_run_arguments(parser)
+    parser = run_parser("update", DESCRIPTION, EXAMPLES)
     for flag, help in {
         "--source": "new version of the source graph",
         "--target": "new version of the target graph",
