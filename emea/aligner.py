@@ -451,8 +451,9 @@ class Aligner:
             ConfigError: If the count is not a positive whole number.
         """
         explainer = self._fitted
-        if not isinstance(count, int):
-            raise ConfigError(f"count must be a whole number, got {described(count)}.")
+        if not isinstance(count, int) or count < 1:
+            wanted = "count must be a whole number of at least 1"
+            raise ConfigError(f"{wanted}, got {described(count)}.")
         pair = explainer.run.pair
         return [
             ToLabel(

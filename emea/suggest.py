@@ -13,7 +13,6 @@ from emea.answer.exporting import DIGITS, cell, top_candidates
 from emea.data.arrays import IntArray
 from emea.data.entity_kinds import is_blank
 from emea.data.graph_pair import GraphPair
-from emea.errors import ConfigError
 from emea.explain.explainer import Explainer
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import write_lines
@@ -64,12 +63,7 @@ def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> 
         explainer: Explains pairs of the finished run.
         count: Largest number of suggestions.
         among: Source entities that can be suggested; ``None`` means all.
-
-    Raises:
-        ConfigError: If the count is not positive.
     """
-    if count < 1:
-        raise ConfigError(f"The number of suggestions must be at least 1, got {count}.")
     run, grounds = explainer.run, explainer.grounds
     influence = Influence.of(grounds.source, relation_weights(grounds))
     num_source = run.pair.source.num_entities

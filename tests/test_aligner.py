@@ -463,6 +463,12 @@ def test_impossible_questions_raise_errors(
         fitted.predict(**asked)
 
 
+@pytest.mark.parametrize("count", [0, 1.5])
+def test_the_number_of_suggestions_is_positive(fitted: Aligner, count: Any) -> None:
+    with pytest.raises(ConfigError, match="count must be a whole number of at least 1, got"):
+        fitted.suggest(count)
+
+
 @pytest.fixture(scope="module")
 def choosy(example: Example) -> Aligner:
     source, target, links = example

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.synthetic import synthetic_pair
-from emea.errors import ConfigError
 from emea.explain.alignment_page import View, alignment_page
 from emea.explain.explainer import Explainer
 from emea.matching.beliefs import Beliefs
@@ -181,11 +180,6 @@ def test_files_hold_the_suggestions(
     assert [one["source"] for one in objects] == [row[0] for row in rows[1:]]
     assert [one["candidates"][0]["target"] for one in objects] == [row[1] for row in rows[1:]]
     assert objects[0]["score"] == pytest.approx(found[0].score, abs=1e-5)
-
-
-def test_the_count_must_be_positive(finished: Finished) -> None:
-    with pytest.raises(ConfigError, match="at least 1, got 0"):
-        suggest(Explainer(finished("dual")), 0)
 
 
 def test_only_the_given_entities_are_suggested(finished: Finished) -> None:
