@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from emea.baselines.reasoner import (
+    AnyMatching,
+    Assignment,
     Embed,
     Fusion,
-    ManyAssignment,
-    MaximalAssignment,
     Observer,
     Reasoner,
     ReasoningReport,
@@ -40,8 +40,6 @@ MOST_WAITS = 10
 
 LEAST_NAMED = 0.5
 """Share of the seed links with names that match from which other terms need such names, too."""
-
-AnyMatching = Matching | ManyMatching
 
 
 class ParisReasoner(Reasoner):
@@ -168,16 +166,12 @@ class ParisReasoner(Reasoner):
         fusion: Fusion | None = None,
     ) -> AnyMatching:
         """Run one iteration: inclusions from the matching, then the next matching."""
-        assignment: MaximalAssignment | ManyAssignment
-        if isinstance(known, ManyMatching):
-            assignment = ManyAssignment(known, self.theta, self.cardinality)
-        else:
-            assignment = MaximalAssignment(known, self.theta)
+        assignment = Assignment(known, self.theta, self.cardinality)
         for pairs in self.implied(matching, assignment.free_source, initial):
             assignment.offer(pairs if fusion is None else fusion(pairs))
         held = matching.faded(self.retention)
         if self.negative is None:
-            assignment.hold(held)  # type: ignore[arg-type]  # same class
+            assignment.hold(held)
         else:
             assignment.offer(self._still_held(held, assignment.free_source))
         return assignment.matching()

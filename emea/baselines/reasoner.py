@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from emea.config.settings.cardinality import Cardinality
-from emea.data.arrays import NO_MATCH
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
 from emea.matching.similarity import Similarity
 from emea.rules.implied_pairs import ALMOST_SURE, FIXED_POINT, ImpliedPairs
 
 _LARGEST = 2**63 - 1
+
+AnyMatching = Matching | ManyMatching
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class ReasoningReport:
     """
 
     iteration: int
-    matching: Matching | ManyMatching
+    matching: AnyMatching
     num_changes: int
     similarity: Similarity | None = None
 
@@ -44,7 +45,7 @@ class Reasoner(ABC):
     """Aligns two graphs from seed links by reasoning."""
 
     @abstractmethod
-    def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching | ManyMatching:
+    def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> AnyMatching:
         """Align from seed links.
 
         Args:
@@ -87,70 +88,11 @@ class Fusion:
         return plain.of_pairs(sources, targets).double().clamp(0, 1)
 
 
-class MaximalAssignment:
-    """Selects the best pair of each source entity, then the best pair of each target entity.
+class Assignment:
+    """Selects the pairs that a cardinality allows.
 
-    Args:
-        known: Pairs that keep at least their probability. Pairs with probability 1 are certain,
-            and their entities accept no other pairs.
-        theta: Pairs below this probability are ignored.
-    """
-
-    def __init__(self, known: Matching, theta: float) -> None:
-        self.known = known
-        self.theta = theta
-        certain = known.probs >= 1
-        self.free_source = ~certain
-        self.free_target = torch.ones(known.num_target, dtype=torch.bool, device=certain.device)
-        self.free_target[known.targets[certain]] = False
-        self._targets = torch.full_like(known.targets, NO_MATCH)
-        self._log_doubt = torch.zeros_like(known.targets)
-        self.hold(known)
-
-    def offer(self, pairs: ImpliedPairs) -> None:
-        """Offer pairs; all pairs of a source entity must be offered together."""
-        accepted = self.free_target[pairs.targets] & (
-            pairs.log_doubt <= fixed_log_doubt(self.theta)
-        )
-        sources, targets, log_doubt = (column[accepted] for column in pairs)
-        ties = tie_order(sources, targets, self.known.num_target)
-        best = best_of_each(sources, len(self._targets), -log_doubt, ties)
-        self._take(sources[best], targets[best], log_doubt[best])
-
-    def hold(self, matching: Matching) -> None:
-        """Offer the pairs of an earlier matching."""
-        sources = (self.free_source & (matching.probs >= self.theta)).nonzero().squeeze(1)
-        targets, log_doubt = matching.targets[sources], fixed_log_doubt(matching.probs[sources])
-        free = self.free_target[targets]
-        self._take(sources[free], targets[free], log_doubt[free])
-
-    def matching(self) -> Matching:
-        """Return the matching after each target entity has chosen its best pair."""
-        sources = (self._targets >= 0).nonzero().squeeze(1)
-        targets, log_doubt = self._targets[sources], self._log_doubt[sources]
-        ties = tie_order(sources, targets, self.known.num_target)
-        best = best_of_each(targets, self.known.num_target, -log_doubt, ties)
-        certain = self.known.probs >= 1
-        all_targets = torch.where(certain, self.known.targets, NO_MATCH)
-        all_probs = torch.where(certain, self.known.probs, 0.0)
-        sources = sources[best]
-        all_targets[sources] = targets[best]
-        probs = -torch.expm1(log_doubt[best].double() / FIXED_POINT)
-        all_probs[sources] = probs.clamp(max=ALMOST_SURE)
-        return Matching(all_targets, all_probs, self.known.num_target)
-
-    def _take(self, sources: Tensor, targets: Tensor, log_doubt: Tensor) -> None:
-        better = log_doubt < self._log_doubt[sources]
-        sources = sources[better]
-        self._targets[sources] = targets[better]
-        self._log_doubt[sources] = log_doubt[better]
-
-
-class ManyAssignment:
-    """Selects all pairs that a cardinality other than one-to-one allows.
-
-    If an entity has at most one counterpart, it keeps its best pair. It has the methods of
-    :class:`MaximalAssignment`.
+    If a source entity has at most one counterpart, it keeps its best pair. Of these pairs, a target
+    entity that has at most one counterpart keeps its best one.
 
     Args:
         known: Pairs that keep at least their probability. An entity of a pair with probability 1
@@ -159,53 +101,61 @@ class ManyAssignment:
         cardinality: How many counterparts an entity may have.
     """
 
-    def __init__(self, known: ManyMatching, theta: float, cardinality: Cardinality) -> None:
-        self.known = known
-        self.theta = theta
+    def __init__(self, known: AnyMatching, theta: float, cardinality: Cardinality) -> None:
+        self.least_doubt = fixed_log_doubt(theta)
         self.cardinality = cardinality
-        certain = known.probs >= 1
+        self.num_source, self.num_target = len(known.targets), known.num_target
         self.certain = known.pairs()[known.pair_probs() >= 1]
-        self.free_source = ~certain.any(1) | (not cardinality.one_target)
-        self.free_target = torch.ones(known.num_target, dtype=torch.bool, device=certain.device)
+        sizes = self.num_source, self.num_target
+        self.free_source, self.free_target = (
+            torch.ones(size, dtype=torch.bool, device=self.certain.device) for size in sizes
+        )
+        if cardinality.one_target:
+            self.free_source[self.certain[:, 0]] = False
         if cardinality.one_source:
             self.free_target[self.certain[:, 1]] = False
         self._offered: list[ImpliedPairs] = []
         self.hold(known)
 
     def offer(self, pairs: ImpliedPairs) -> None:
-        """Offer pairs."""
-        self._offered.append(
-            pairs.kept(
-                self.free_source[pairs.sources]
-                & self.free_target[pairs.targets]
-                & (pairs.log_doubt <= fixed_log_doubt(self.theta))
-            )
-        )
+        """Offer pairs; all pairs of a source entity must be offered together."""
+        free = self.free_source[pairs.sources] & self.free_target[pairs.targets]
+        pairs = pairs.kept(free & (pairs.log_doubt <= self.least_doubt))
+        if self.cardinality.one_target:
+            pairs = self._best(pairs, pairs.sources, self.num_source)
+        self._offered.append(pairs)
 
-    def hold(self, matching: ManyMatching) -> None:
+    def hold(self, matching: AnyMatching) -> None:
         """Offer the pairs of an earlier matching."""
         sources, targets = matching.pairs().T
         self.offer(ImpliedPairs(sources, targets, fixed_log_doubt(matching.pair_probs())))
 
-    def matching(self) -> ManyMatching:
+    def matching(self) -> AnyMatching:
         """Return the certain pairs, and the other pairs that the cardinality allows."""
         sources, targets, log_doubt = map(torch.cat, zip(*self._offered, strict=True))
-        num_source, num_target = len(self.free_source), self.known.num_target
-        keys, index = torch.unique(sources * num_target + targets, return_inverse=True)
+        keys, index = torch.unique(sources * self.num_target + targets, return_inverse=True)
         log_doubt = torch.zeros_like(keys).scatter_reduce_(0, index, log_doubt, "amin")
-        is_certain = torch.isin(keys, self.certain[:, 0] * num_target + self.certain[:, 1])
-        keys, log_doubt = keys[~is_certain], log_doubt[~is_certain]
-        sources, targets = keys // num_target, keys % num_target
-        ties = tie_order(sources, targets, num_target)
-        kept = torch.ones_like(keys, dtype=torch.bool)
+        known = self.certain[:, 0] * self.num_target + self.certain[:, 1]
+        others = ~torch.isin(keys, known)
+        keys, log_doubt = keys[others], log_doubt[others]
+        pairs = ImpliedPairs(keys // self.num_target, keys % self.num_target, log_doubt)
         if self.cardinality.one_target:
-            kept &= best_of_each(sources, num_source, -log_doubt, ties)
+            pairs = self._best(pairs, pairs.sources, self.num_source)
         if self.cardinality.one_source:
-            kept &= best_of_each(targets, num_target, -log_doubt, ties)
-        probs = -torch.expm1(log_doubt[kept].double() / FIXED_POINT)
-        pairs = torch.cat([self.certain, torch.stack([sources[kept], targets[kept]], dim=1)])
+            pairs = self._best(pairs, pairs.targets, self.num_target)
+        probs = -torch.expm1(pairs.log_doubt.double() / FIXED_POINT)
         probs = torch.cat([probs.new_ones(len(self.certain)), probs.clamp(max=ALMOST_SURE)])
-        return ManyMatching.of_pairs(pairs, probs, num_source, num_target)
+        links = torch.cat([self.certain, torch.stack([pairs.sources, pairs.targets], dim=1)])
+        if self.cardinality != Cardinality.ONE_TO_ONE:
+            return ManyMatching.of_pairs(links, probs, self.num_source, self.num_target)
+        matching = Matching.of_links(links, self.num_source, self.num_target)
+        matching.probs[links[:, 0]] = probs
+        return matching
+
+    def _best(self, pairs: ImpliedPairs, entities: Tensor, num_entities: int) -> ImpliedPairs:
+        """Return the best pair of each entity."""
+        ties = tie_order(pairs.sources, pairs.targets, self.num_target)
+        return pairs.kept(best_of_each(entities, num_entities, -pairs.log_doubt, ties))
 
 
 def fixed_log_doubt(probs: Tensor | float) -> Tensor:

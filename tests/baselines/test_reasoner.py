@@ -6,12 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.baselines.reasoner import (
-    ManyAssignment,
-    best_of_each,
-    fixed_log_doubt,
-    tie_order,
-)
+from emea.baselines.reasoner import Assignment, best_of_each, fixed_log_doubt, tie_order
 from emea.config.settings.cardinality import Cardinality
 from emea.matching.many_matching import ManyMatching
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
@@ -88,7 +83,7 @@ def test_all_pairs_that_a_cardinality_allows(
             certain.append(pair)
     keys = torch.tensor(certain, dtype=torch.int64).reshape(-1, 2)
     known = ManyMatching.of_pairs(keys, torch.ones(len(certain)), 4, 5)
-    assignment = ManyAssignment(known, 0.1, cardinality)
+    assignment = Assignment(known, 0.1, cardinality)
     for part in (first, second):
         columns = torch.tensor(sorted(part), dtype=torch.int64).reshape(-1, 2)
         probs = [min(part[pair], 0.9) for pair in sorted(part)]
