@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -26,7 +27,6 @@ from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import literal_rows, named_pairs, with_values
 from emea.rules.negative_evidence import Difference, lowered, negative_evidence
 from emea.rules.neighbour_join import join_neighbours
-from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 from emea.runtime.block_memory import in_smaller_blocks
 
@@ -58,8 +58,8 @@ class ParisReasoner(Reasoner):
 
     Attributes:
         differences, former: What differences were worth in the last iteration and before it.
-        factors: What a difference in each attribute multiplied the odds by in the last iteration.
-        factor_change: Their largest change in the last iteration.
+        factor_change: Largest change of a factor in the last iteration.
+        iteration: Number of the next iteration.
         named: Pairs of classes and properties of two ontologies whose names match. In the small
             graph of a schema, structure by itself also supports many wrong pairs.
     """
@@ -93,18 +93,15 @@ class ParisReasoner(Reasoner):
         self.source = DirectedTriples(extended.source).to(device)
         self.target = DirectedTriples(extended.target).to(device)
         self.groups = TailGroups(self.source), TailGroups(self.target)
-        self.functionality = (
-            self.source.inverse_functionality.double(),
-            self.target.inverse_functionality.double(),
-        )
         kinds = pair.matched_kinds
         self.kinds = kinds and [torch.from_numpy(one.copy()).to(device) for one in kinds]
         self.named = named_pairs(pair, device)
-        self.negative = negative_evidence(pair, self.functionality, device)
-        self.factors: dict[int, float] = {}
+        functionality = self.groups[0].functionality, self.groups[1].functionality
+        self.negative = negative_evidence(pair, functionality, device)
         self.differences: list[Difference] = []
         self.former: list[Difference] = []
         self.factor_change = 0.0
+        self.iteration = 0
 
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> AnyMatching:
         """Align from seed links; the encoder is not used."""
@@ -128,7 +125,6 @@ class ParisReasoner(Reasoner):
         matching: AnyMatching,
         observer: Observer,
         fusion: Fusion | None = None,
-        first_iteration: int = 0,
     ) -> AnyMatching:
         """Iterate from a matching to a fixed point.
 
@@ -137,16 +133,16 @@ class ParisReasoner(Reasoner):
             matching: Matching to start from.
             observer: Called with the state after each iteration.
             fusion: Mixes the similarity of an embedding into the equivalences.
-            first_iteration: Number of the first iteration.
         """
         num_waits = 0
-        for step in range(self.max_iterations):
-            initial = first_iteration == 0 and step < self.initial_iterations
+        for _ in range(self.max_iterations):
+            initial = self.iteration < self.initial_iterations
             updated = self.iterated(known, matching, initial, fusion)
             num_changes = updated.num_changes(matching)  # type: ignore[arg-type]  # same class
             matching = updated
             similarity = None if fusion is None else fusion.similarity
-            observer(ReasoningReport(first_iteration + step, matching, num_changes, similarity))
+            observer(ReasoningReport(self.iteration, matching, num_changes, similarity))
+            self.iteration += 1
             if num_changes <= self.tolerance * len(matching.sources) and not initial:
                 if self.factor_change <= FACTOR_TOLERANCE or num_waits == MOST_WAITS:
                     return matching
@@ -186,13 +182,8 @@ class ParisReasoner(Reasoner):
             differences = self._differences(included, matching)
         if self.literals is not None:
             matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
-
-        def doubt(relation: Tensor, target_relation: Tensor, prob: Tensor) -> Tensor:
-            forth, back = self._used_inclusions(included, relation, target_relation, initial)
-            of_source, of_target = self.functionality
-            return log_doubt(forth, back, of_source[relation], of_target[target_relation], prob)
-
-        for pairs in implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence):
+        used = partial(self._used_inclusions, included, initial)
+        for pairs in implied_pairs(*self.groups, matching, wanted, used, self.least_evidence):
             pairs = pairs.to_targets_below(self.num_target)
             if self.kinds is not None:
                 same = self.kinds[0][pairs.sources] == self.kinds[1][pairs.targets]
@@ -211,15 +202,10 @@ class ParisReasoner(Reasoner):
         """Estimate what different values are worth, and note how much that changed."""
         assert self.negative is not None
         found = self.negative.differences(included, matching.pairs(), matching.pair_probs())
-        factors = {one.relation: one.factor for one in found}
-        self.factor_change = max(
-            (
-                abs(factors.get(relation, 1.0) - self.factors.get(relation, 1.0))
-                for relation in factors.keys() | self.factors.keys()
-            ),
-            default=0.0,
-        )
-        self.factors, self.former, self.differences = factors, self.differences, found
+        self.former, self.differences = self.differences, found
+        now, before = ({one.relation: one.factor for one in rows} for rows in (found, self.former))
+        changes = [abs(now.get(one, 1.0) - before.get(one, 1.0)) for one in now.keys() | before]
+        self.factor_change = max(changes, default=0.0)
         return found
 
     def _still_held(self, held: AnyMatching, free_source: Tensor) -> ImpliedPairs:
@@ -269,7 +255,7 @@ class ParisReasoner(Reasoner):
         return estimate_subsumption(join, beliefs, self.source, self.target, sizes)
 
     def _used_inclusions(
-        self, included: Subsumption, relation: Tensor, target_relation: Tensor, initial: bool
+        self, included: Subsumption, initial: bool, relation: Tensor, target_relation: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return both inclusions if one of them reaches theta, else the default."""
         forth, back = included.of(relation, target_relation)

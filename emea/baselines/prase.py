@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from emea.baselines.paris_reasoner import ParisReasoner
-from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner, ReasoningReport
+from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Matching
@@ -40,22 +40,15 @@ class PRASE(Reasoner):
 
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
         """Align from seed links; the result is the matching of PARIS after the last round."""
-        num_reports = 0
-
-        def counting(report: ReasoningReport) -> None:
-            nonlocal num_reports
-            num_reports += 1
-            observer(report)
-
         certain = Matching.of_links(seeds, self.paris.num_source, self.paris.num_target)
-        matching = self.paris.settled(certain, certain, counting)
+        matching = self.paris.settled(certain, certain, observer)
         for _ in range(self.rounds):
             assert isinstance(matching, Matching)
             similarity = embed(self.labels(matching))
             known = certain.joined(left_over_pairs(similarity, matching))
             fusion = Fusion(similarity, self.weight)
             start = matching.joined(known)
-            matching = self.paris.settled(known, start, counting, fusion, num_reports)
+            matching = self.paris.settled(known, start, observer, fusion)
         assert isinstance(matching, Matching)
         return matching
 

@@ -12,7 +12,6 @@ from emea.matching.two_sided import Subset
 from emea.rules.directed_triples import DirectedTriples, TailGroups
 from emea.rules.implied_pairs import EVIDENCE_PER_BLOCK, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import LiteralRows
-from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
@@ -41,10 +40,6 @@ class Propagation:
     ) -> None:
         self.literals = literals
         self.groups = TailGroups(source), TailGroups(target)
-        self.functionality = (
-            source.inverse_functionality.double(),
-            target.inverse_functionality.double(),
-        )
         self.num_pairs = num_pairs
         self.least_evidence = least_evidence
 
@@ -64,24 +59,12 @@ class Propagation:
             similarity: Orders pairs with equal evidence.
             free: Entities whose pairs are wanted; ``None``: all entities.
         """
-
-        def doubt(relation: Tensor, target_relation: Tensor, prob: Tensor) -> Tensor:
-            forth, back = included.of(relation, target_relation)
-            of_source, of_target = self.functionality
-            return log_doubt(
-                forth.double(),
-                back.double(),
-                of_source[relation],
-                of_target[target_relation],
-                prob,
-            )
-
         wanted = torch.ones_like(matching.targets, dtype=torch.bool)
         if free is not None:
             wanted = free.source
         if self.literals is not None:
             matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
-        blocks = implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence)
+        blocks = implied_pairs(*self.groups, matching, wanted, included.of, self.least_evidence)
         if self.literals is not None:
             blocks = (pairs.to_targets_below(similarity.num_target) for pairs in blocks)
         if free is not None:

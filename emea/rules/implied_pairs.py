@@ -23,6 +23,7 @@ from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
 from emea.matching.pair_table import chunks, expand_ranges, group_sizes, run_ends
 from emea.rules.directed_triples import TailGroups
+from emea.rules.pair_evidence import log_doubt
 from emea.runtime.block_memory import block_budget
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
@@ -38,8 +39,8 @@ order, so that equal evidence is exactly equal on any device."""
 ALMOST_SURE = 1 - 1e-12
 """Maximum probability of an inferred pair; only known pairs have probability 1."""
 
-Doubt = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Computes the log doubt that remains, given r, r' and Pr(n = n')."""
+Inclusions = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Returns Pr(r in r') and Pr(r' in r), given r and r'."""
 
 
 class ImpliedPairs(NamedTuple):
@@ -71,7 +72,7 @@ def implied_pairs(
     target: TailGroups,
     matching: Matching | ManyMatching,
     wanted: Tensor,
-    doubt: Doubt,
+    included: Inclusions,
     least_evidence: float,
 ) -> Iterator[ImpliedPairs]:
     """Yield all implied pairs in blocks of source entities.
@@ -81,10 +82,10 @@ def implied_pairs(
         target: The target graph.
         matching: Matched neighbours with their probabilities.
         wanted: ``[num_source]`` bool: source entities whose pairs are wanted.
-        doubt: Computes the log doubt that one piece of evidence leaves.
+        included: Returns the inclusions of relations.
         least_evidence: Evidence of this probability or less is dropped.
     """
-    starts, groups, doubts = _group_evidence(source, target, matching, doubt, least_evidence)
+    starts, groups, doubts = _group_evidence(source, target, matching, included, least_evidence)
     num_rows = torch.diff(starts)[source.group_of_head]
     triples = ((num_rows > 0) & wanted[source.heads]).nonzero().squeeze(1)
     heads, first = source.heads[triples], starts[source.group_of_head[triples]]
@@ -105,7 +106,7 @@ def _group_evidence(
     source: TailGroups,
     target: TailGroups,
     matching: Matching | ManyMatching,
-    doubt: Doubt,
+    included: Inclusions,
     least_evidence: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the evidence for whole groups: one row per pair of a source and a target group.
@@ -119,7 +120,10 @@ def _group_evidence(
     first = target.starts[found.targets]
     index, target_groups = expand_ranges(first, target.starts[found.targets + 1] - first)
     groups, probs = small[found.places[index]], found.probs[index]
-    log = doubt(source.relations[groups], target.relations[target_groups], probs)
+    relations, others = source.relations[groups], target.relations[target_groups]
+    forth, back = (share.double() for share in included(relations, others))
+    of_source, of_target = source.functionality[relations], target.functionality[others]
+    log = log_doubt(forth, back, of_source, of_target, probs)
     is_heard = -torch.expm1(log) > least_evidence
     is_heard &= target.num_members[target_groups] <= MAX_MEMBERS
     starts = run_ends(group_sizes(groups, len(source.owners), is_heard))

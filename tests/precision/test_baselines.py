@@ -30,7 +30,8 @@ def exact_functionality(triples: DirectedTriples) -> Tensor:
 
 def in_double(pair: GraphPair) -> ParisReasoner:
     rule = ParisReasoner(pair)
-    rule.functionality = exact_functionality(rule.source), exact_functionality(rule.target)
+    for groups, triples in zip(rule.groups, (rule.source, rule.target), strict=True):
+        groups.functionality = exact_functionality(triples)
     return rule
 
 
