@@ -67,6 +67,7 @@ class TwoWayBeliefs:
         return Matching.mutual(self.ranking)
 
 
+@dataclass(eq=False)
 class TwoWay:
     """Updates the beliefs of both sides in parallel.
 
@@ -82,26 +83,16 @@ class TwoWay:
         propagation: Finds implied pairs.
         settings: Settings of the two-way step.
         num_candidates: Candidates per entity from the encoder.
-
-    Attributes:
         start: Matches from which the next call starts instead of the encoder's beliefs; ``None``
             if there are none.
     """
 
-    def __init__(
-        self,
-        evidence: EvidenceModel,
-        model: MatchModel,
-        propagation: Propagation,
-        settings: TwoWaySettings,
-        num_candidates: int,
-    ) -> None:
-        self.evidence = evidence
-        self.model = model
-        self.propagation = propagation
-        self.settings = settings
-        self.num_candidates = num_candidates
-        self.start: Matching | None = None
+    evidence: EvidenceModel
+    model: MatchModel
+    propagation: Propagation
+    settings: TwoWaySettings
+    num_candidates: int
+    start: Matching | None = None
 
     def __call__(
         self,
@@ -246,7 +237,7 @@ class TwoWay:
         examples = self.model.examples(table, links)
         for num_updates in range(1, self.settings.sweeps + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
-            features = PairFeatures(table, log_probs, log_rest, _named(evidence))
+            features = PairFeatures(table, log_probs, log_rest, evidence.features)
             self.model.fit(features, examples, (unlabelled.source, unlabelled.target))
             from_source, _, belief = self.model.beliefs(features)
             belief = labelled.put_into(belief)
@@ -281,19 +272,6 @@ def _preferred_pairs(
     if start is not None:
         pairs = pairs.joined(_scored(similarity, *start.pairs().T))
     return pairs if local is None else pairs.joined(local.kept_pairs(similarity))
-
-
-def _named(evidence: PairEvidence) -> dict[str, Tensor]:
-    """Return the features of the evidence that the rule computes."""
-    doubt = evidence.log_doubt
-    named = {
-        "noisy_or": -torch.expm1(doubt),
-        "evidence": torch.log1p(-doubt),
-        "coverage": evidence.coverage,
-        "rare_coverage": evidence.rare_coverage,
-        "relation_overlap": evidence.relation_overlap,
-    }
-    return {name: values for name, values in named.items() if values is not None}
 
 
 def _nearly_equal(one: Matching, other: Matching, local: LocalUpdate | None) -> bool:

@@ -52,20 +52,16 @@ class PairEvidence:
 
     Args:
         log_doubt: ``[num_source, width]`` log doubt that remains after all pieces of evidence.
-        coverage: ``[num_source, width]`` number of matched neighbours divided by the expected
-            number.
         subsumption: Inclusions of the relations.
-        rare_coverage: ``[num_source, width]`` coverage in which a neighbour with few neighbours
-            counts more; ``None`` if it is not wanted.
-        relation_overlap: ``[num_source, width]`` share of the relations that both entities have;
-            ``None`` if it is not wanted.
+        features: ``[num_source, width]`` features by name. ``coverage`` is the number of matched
+            neighbours divided by the expected number. In ``rare_coverage``, a neighbour with few
+            neighbours counts more. ``relation_overlap`` is the share of the relations that both
+            entities have.
     """
 
     log_doubt: Tensor
-    coverage: Tensor
     subsumption: Subsumption
-    rare_coverage: Tensor | None = None
-    relation_overlap: Tensor | None = None
+    features: dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +70,9 @@ class JoinedNeighbours:
 
     Args:
         join: Join of the pairs' neighbours.
-        places: Position of each row's pair in the flattened table.
+        table: The pairs.
+        carriers: Beliefs in the neighbours' candidates.
+        subsumption: Inclusions of the relations.
         probs: Belief in each row's neighbours.
         included: Pr(r in r') and Pr(r' in r) of each row's relations.
         claims: Distinct pairs of place and neighbour as ``place * num_source + neighbour``.
@@ -82,7 +80,9 @@ class JoinedNeighbours:
     """
 
     join: NeighbourJoin
-    places: Tensor
+    table: PairTable
+    carriers: Beliefs
+    subsumption: Subsumption
     probs: Tensor
     included: tuple[Tensor, Tensor]
     claims: Tensor
@@ -90,28 +90,23 @@ class JoinedNeighbours:
 
     @classmethod
     def of(
-        cls, join: NeighbourJoin, table: PairTable, carriers: Beliefs, included: Subsumption
+        cls, join: NeighbourJoin, table: PairTable, carriers: Beliefs, subsumption: Subsumption
     ) -> "JoinedNeighbours":
         """Look up the rows of a join."""
         places = join.entity * table.targets.shape[1] + join.slot
-        keys = places * table.num_source + join.neighbour
         # rows of a join are in the order of entity, neighbour and slot, so equal keys are adjacent
+        keys = places * table.num_source + join.neighbour
         claims, claim = torch.unique_consecutive(keys, return_inverse=True)
-        return cls(
-            join,
-            places,
-            carriers.probs[join.neighbour, join.neighbour_slot],
-            included.of(join.relation, join.target_relation),
-            claims,
-            claim,
-        )
+        probs = carriers.probs[join.neighbour, join.neighbour_slot]
+        included = subsumption.of(join.relation, join.target_relation)
+        return cls(join, table, carriers, subsumption, probs, included, claims, claim)
 
-    def sum_once(self, worth: Tensor, table: PairTable) -> Tensor:
+    def sum_once(self, worth: Tensor) -> Tensor:
         """Return the sum over distinct neighbours of their largest worth, for each pair."""
         largest = worth.new_zeros(len(self.claims)).scatter_reduce_(0, self.claim, worth, "amax")
-        sums = worth.new_zeros(table.targets.numel())
-        sums.index_add_(0, self.claims // table.num_source, largest)
-        return sums.view(table.targets.shape)
+        sums = worth.new_zeros(self.table.targets.numel())
+        sums.index_add_(0, self.claims // self.table.num_source, largest)
+        return sums.view(self.table.targets.shape)
 
 
 class EvidenceModel:
@@ -183,19 +178,18 @@ class EvidenceModel:
             )
         subsumption = estimate_subsumption(join, beliefs, self.source, self.target, sizes, carriers)
         joined = JoinedNeighbours.of(join, table, carriers, subsumption)
-        rare = overlap = None
+        doubt = self._log_doubt(joined)
+        features = {
+            "noisy_or": -torch.expm1(doubt),
+            "evidence": torch.log1p(-doubt),
+            "coverage": self._coverage(joined, matched),
+        }
         if self.rarity is not None:
-            rare = self._coverage(joined, carriers, table, subsumption, matched, self.rarity)
-            rare = rare[:num_source]
+            features["rare_coverage"] = self._coverage(joined, matched, self.rarity)
         if self.overlap is not None:
-            overlap = self.overlap(table, subsumption)[:num_source]
-        return PairEvidence(
-            self._log_doubt(joined, table)[:num_source],
-            self._coverage(joined, carriers, table, subsumption, matched)[:num_source],
-            subsumption,
-            rare,
-            overlap,
-        )
+            features["relation_overlap"] = self.overlap(table, subsumption)
+        features = {name: values[:num_source] for name, values in features.items()}
+        return PairEvidence(doubt[:num_source], subsumption, features)
 
     def carriers(self, beliefs: Beliefs) -> Beliefs:
         """Return the pairs that may carry evidence, with their beliefs."""
@@ -204,22 +198,20 @@ class EvidenceModel:
         carries = best.values >= self.least_belief
         return Beliefs(targets, torch.where(carries, best.values, 0.0))
 
-    def _log_doubt(self, joined: JoinedNeighbours, table: PairTable) -> Tensor:
+    def _log_doubt(self, joined: JoinedNeighbours) -> Tensor:
+        join, shape = joined.join, joined.table.targets.shape
         pieces = log_doubt(
             *joined.included,
-            self.source.inverse_functionality[joined.join.relation],
-            self.target.inverse_functionality[joined.join.target_relation],
+            self.source.inverse_functionality[join.relation],
+            self.target.inverse_functionality[join.target_relation],
             joined.probs,
         )
-        total = pieces.new_zeros(table.targets.numel()).index_add_(0, joined.places, pieces)
-        return total.view(table.targets.shape)
+        places = join.entity * shape[1] + join.slot
+        return pieces.new_zeros(shape.numel()).index_add_(0, places, pieces).view(shape)
 
     def _coverage(
         self,
         joined: JoinedNeighbours,
-        carriers: Beliefs,
-        table: PairTable,
-        included: Subsumption,
         matched: tuple[Tensor, Tensor],
         weights: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
@@ -229,9 +221,6 @@ class EvidenceModel:
 
         Args:
             joined: Join of the pairs' neighbours.
-            carriers: Beliefs in the neighbours' candidates.
-            table: The pairs.
-            included: Inclusions of the relations.
             matched: Belief that each entity has a match.
             weights: Weight of each entity as a neighbour; ``None`` means equal weights.
         """
@@ -239,16 +228,15 @@ class EvidenceModel:
         worth = torch.maximum(*joined.included) * joined.probs
         mean = 1.0
         if weights is not None:
-            counterpart = carriers.targets[join.neighbour, join.neighbour_slot]
+            counterpart = joined.carriers.targets[join.neighbour, join.neighbour_slot]
             worth = worth * (weights[0][join.neighbour] * weights[1][counterpart]).sqrt()
             matched = matched[0] * weights[0], matched[1] * weights[1]
             mean = float(weights[0].mean())
-        found = joined.sum_once(worth, table)
-        expected = self.expected(included, matched)
+        expected = self.expected(joined.subsumption, matched)
         both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR * mean) * (
-            expected[1][table.targets] + EXPECTED_PRIOR * mean
+            expected[1][joined.table.targets] + EXPECTED_PRIOR * mean
         )
-        share = (found + FOUND_PRIOR * mean) / both.sqrt()
+        share = (joined.sum_once(worth) + FOUND_PRIOR * mean) / both.sqrt()
         return share.clamp_(max=1)
 
     def expected(

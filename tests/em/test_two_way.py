@@ -34,7 +34,7 @@ def believed(rows: list[list[float]], scores: list[list[float]] | None = None) -
     table = PairTable(targets, given, probs > 0, probs.shape[1])
     nothing = torch.zeros(0)
     included = Subsumption(nothing.long(), nothing, nothing, 1)
-    evidence = PairEvidence(torch.zeros_like(probs), torch.zeros_like(probs), included)
+    evidence = PairEvidence(torch.zeros_like(probs), included, {})
     logs = probs.log()
     return TwoWayBeliefs(table, logs, logs, (logs, logs), evidence, (1.0, 1.0), 1, 0.0)
 

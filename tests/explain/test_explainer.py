@@ -112,20 +112,19 @@ def test_two_way_evidence_and_coverage(kind: str, finished: Finished) -> None:
     run, explainer = finished(kind), Explainer(finished(kind))
     assert run.joint is not None
     evidence = two_way_evidence(run, kind != "dual_all_triples")
-    assert evidence.rare_coverage is not None and evidence.relation_overlap is not None
     for source in SOURCES:
         for slot, target in enumerate(run.joint.targets[source].tolist()):
             if run.joint.probs[source, slot] > 0:
                 case = explainer(source, target).asked
                 doubt = float(evidence.log_doubt[source, slot])
                 assert case.evidence == pytest.approx(-doubt, rel=1e-4, abs=1e-6)
-                coverage = float(evidence.coverage[source, slot])
+                coverage = float(evidence.features["coverage"][source, slot])
                 assert case.coverage == pytest.approx(coverage, rel=1e-4)
                 values = {term.name: term.value for term in case.terms}
                 if kind == "one_to_one":
-                    rare = float(evidence.rare_coverage[source, slot])
+                    rare = float(evidence.features["rare_coverage"][source, slot])
                     assert values["rare_coverage"] == pytest.approx(rare, rel=1e-4)
-                    overlap = float(evidence.relation_overlap[source, slot])
+                    overlap = float(evidence.features["relation_overlap"][source, slot])
                     assert values["relation_overlap"] == pytest.approx(overlap, rel=1e-4)
                 assert_whole(case)
 

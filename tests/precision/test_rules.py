@@ -140,7 +140,7 @@ def test_evidence_for_pairs(num_leaves: int, strength: float) -> None:
     off = (20 * num_leaves + 20) * ROUNDOFF
     assert_same_inclusions(single.subsumption, double.subsumption, relative=off)
     # the sums over neighbours inherit that, and a certain piece saturates a little earlier
-    assert_near(single.coverage, double.coverage, relative=2 * off)
+    assert_near(single.features["coverage"], double.features["coverage"], relative=2 * off)
     noisy_or = [-torch.expm1(one.log_doubt) for one in (single, double)]
     assert_near(*noisy_or, absolute=2 * off)
     assert_near(single.log_doubt, double.log_doubt, relative=2 * off + 0.02)
@@ -155,7 +155,7 @@ def test_no_matched_triple_is_no_inclusion() -> None:
     assert len(found.subsumption.keys)
     assert not found.subsumption.source_in_target.any()
     assert not found.log_doubt.any()
-    assert found.coverage.isfinite().all()
+    assert found.features["coverage"].isfinite().all()
 
 
 @of_any_strength

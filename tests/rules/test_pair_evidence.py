@@ -49,10 +49,11 @@ def assert_same(found: PairEvidence, literal: LiteralEvidence, table: PairTable)
     for pair, place in pairs_of(table).items():
         doubt = literal.log_doubt(*pair)
         assert found.log_doubt[place].item() == pytest.approx(doubt, rel=1e-4, abs=1e-9)
-        assert found.coverage[place].item() == pytest.approx(literal.coverage(*pair), rel=1e-5)
-        assert found.rare_coverage is not None
+        assert found.features["coverage"][place].item() == pytest.approx(
+            literal.coverage(*pair), rel=1e-5
+        )
         rare = literal.coverage(*pair, rare=True)
-        assert found.rare_coverage[place].item() == pytest.approx(rare, rel=1e-5)
+        assert found.features["rare_coverage"][place].item() == pytest.approx(rare, rel=1e-5)
 
 
 def compared(
@@ -97,7 +98,7 @@ def test_empty_slots_say_nothing() -> None:
     moved = replace(table, targets=torch.where(table.filled, table.targets, elsewhere))
     assert not torch.equal(moved.targets, table.targets)
     one, other = evidence_of(pair, table, probs), evidence_of(pair, moved, probs)
-    for name in ("log_doubt", "coverage"):
-        values, others = getattr(one, name), getattr(other, name)
+    for name in ("noisy_or", "coverage"):
+        values, others = one.features[name], other.features[name]
         torch.testing.assert_close(values[table.filled], others[table.filled])
     assert_included(one, other.subsumption.as_dict())
