@@ -202,33 +202,23 @@ class Examples:
         slots = torch.where(is_right.any(1), is_right.int().argmax(1), -1)
         return cls(places.clamp(min=0), ids, (places >= 0).cpu(), slots.cpu())
 
-    def values(self, columns: Sequence[Tensor], none: Tensor) -> Tensor:
-        """Return the features of the candidates and of no match, on the CPU.
+    def given(self, columns: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return features, offsets and correct slots of the candidates and of no match, on the CPU.
 
         Args:
             columns: One tensor ``[num_source, width]`` per feature.
-            none: ``[n, num_features]`` features of the option to match none of the candidates.
 
         Returns:
-            ``[n, k + 1, num_features]``, 0 in empty slots. The last slot means no match.
+            Features ``[n, k + 1, num_features]``, which are 0 for no match and in empty slots, and
+            offsets of the logits, which are minus infinity in empty slots and 0 elsewhere. The last
+            slot means no match. It is correct if a link is not among the pairs.
         """
-        pairs = torch.stack([column.flatten()[self.places] for column in columns], dim=2)
-        values = torch.cat([pairs, none.unsqueeze(1)], dim=1).cpu()
-        values[:, :-1].masked_fill_(~self.filled.unsqueeze(2), 0.0)
-        return values
-
-    def offsets(self, of_none: float) -> Tensor:
-        """Return what is added to the logits: minus infinity in empty slots, 0 for candidates.
-
-        Args:
-            of_none: Value of the option to match none of the candidates.
-        """
+        pairs = torch.stack([column.flatten()[self.places] for column in columns], dim=2).cpu()
+        pairs.masked_fill_(~self.filled.unsqueeze(2), 0.0)
+        values = torch.cat([pairs, pairs.new_zeros(len(pairs), 1, len(columns))], dim=1)
         offsets = torch.where(self.filled, 0.0, -torch.inf)
-        return torch.cat([offsets, torch.full((len(offsets), 1), of_none)], dim=1)
-
-    def slots_or_none(self) -> Tensor:
-        """Return the correct slots; if a link is not among the pairs, the slot of no match."""
-        return torch.where(self.slots < 0, self.places.shape[1], self.slots)
+        offsets = torch.cat([offsets, torch.zeros(len(offsets), 1)], dim=1)
+        return values, offsets, torch.where(self.slots < 0, self.places.shape[1], self.slots)
 
 
 def source_examples(table: PairTable, links: Tensor) -> Examples:

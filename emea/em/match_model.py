@@ -13,11 +13,15 @@ from emea.em.m_step import Examples, fit_weights, source_examples, stacked_examp
 from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable
 
-PRIORS = dict(zip(ALL_FEATURES, (0.5, 3.0, 1.0, 6.0, 3.0, 2.0), strict=True))
-"""Weight of each feature without any link; fitted weights are not negative."""
+UNMATCHED, COMPETITION = "unmatched", "competition"
+"""The option to match none of the candidates, and the messages of the other side's entities."""
 
-UNMATCHED, UNMATCHED_PRIOR = "unmatched", 2.0
-"""The option to match none of the candidates, and its weight without any link."""
+PRIORS = {
+    **dict(zip(ALL_FEATURES, (0.5, 3.0, 1.0, 6.0, 3.0, 2.0), strict=True)),
+    **{UNMATCHED: 2.0, COMPETITION: 1.0},
+}
+"""Weight of each feature without any link. Only the fitted weight of ``unmatched`` may be negative.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +52,18 @@ class MatchModel:
 
     Args:
         settings: Settings of the two-way step.
+        further: Names of features that do not come from settings.
     """
 
-    def __init__(self, settings: TwoWaySettings) -> None:
-        features = settings.features
-        if set(features) - set(PRIORS) or not features:
-            raise ValueError(f"features must be some of {', '.join(PRIORS)}, got {list(features)}")
+    def __init__(self, settings: TwoWaySettings, further: Sequence[str] = ()) -> None:
         self.unmatched = settings.unmatched
         self.both = settings.both_directions
         self.ridge = settings.ridge
-        self.names = [*features, *([UNMATCHED] if self.unmatched else [])]
-        self.prior = torch.tensor([PRIORS.get(name, UNMATCHED_PRIOR) for name in self.names])
-        self.weights = self.prior.double()
+        self.names = [*settings.features, *([UNMATCHED] if self.unmatched else []), *further]
+        self.prior = torch.tensor([PRIORS[name] for name in self.names]).double()
+        least = [-torch.inf if name == UNMATCHED else 0.0 for name in self.names]
+        self.least = torch.tensor(least).double()
+        self.weights = self.prior
         self.shares: tuple[Share, ...] | None = None
 
     def examples(self, table: PairTable, links: Tensor) -> list[Examples]:
@@ -78,38 +82,36 @@ class MatchModel:
         Entities that ``unlabelled`` marks on each side estimate the share with a counterpart.
         """
         given = [self._example_values(features, side, part) for side, part in enumerate(examples)]
-        values, offsets, slots = stacked_examples(given)
-        if not self.unmatched:
-            known = slots >= 0
-            values, offsets, slots = values[known], offsets[known], slots[known]
-        self.weights = self._fitted_weights(values, offsets, slots)
-        if self.unmatched and len(slots):
+        self.weights = self._fitted(*stacked_examples(given))
+        if self.unmatched and len(examples[0].ids):
             # these weights would make the products of both sides too small
-            balanced = self._fitted_weights(*weighted_examples(given, self.shares))
+            balanced = self._fitted(*weighted_examples(given, self.shares))
             matched = self.matched(features, balanced)
             self.shares = estimated_shares(matched, unlabelled, given, balanced)
 
-    def _fitted_weights(
+    def _fitted(
         self, values: Tensor, offsets: Tensor, slots: Tensor, counts: Tensor | None = None
     ) -> Tensor:
         """Fit the weights on examples."""
-        least = torch.tensor([0.0 if name in PRIORS else -torch.inf for name in self.names])
-        return fit_weights(
-            values,
-            slots,
-            self.ridge,
-            prior=self.prior.double(),
-            least=least.double(),
-            offsets=offsets,
-            counts=counts,
-        )
+        return fit_weights(values, slots, self.ridge, self.prior, self.least, offsets, counts)
 
     def matched(self, features: PairFeatures, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return the probability of each entity of both sides to match any candidate."""
+        return _matched(features.table, *self._logits(features, weights))
+
+    def _logits(
+        self, features: PairFeatures, weights: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Return the logits of pairs, and those of matching none, from both sides."""
         weights = weights.to(features.log_probs[0])
-        forth, back = (_weighted(self._columns(features, side), weights) for side in (0, 1))
-        none_forth, none_back = (self._none(features, side, weights) for side in (0, 1))
-        return _matched(features.table, (forth, back), (none_forth, none_back))
+        pairs = [
+            _weighted(self._columns(features, side), weights).masked_fill(
+                ~features.table.filled, OUT_OF_THE_QUESTION
+            )
+            for side in (0, 1)
+        ]
+        nones = [self._none(features, side, weights) for side in (0, 1)]
+        return (pairs[0], pairs[1]), (nones[0], nones[1])
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
         """Return the log belief in each pair that follows from the encoder's similarity only."""
@@ -122,11 +124,8 @@ class MatchModel:
         The last one is the product of the two sides. Each has the shape ``[num_source, width]`` and
         is minus infinity in empty slots.
         """
-        table, weights = features.table, self.weights.to(features.log_probs[0])
-        forth, back = (_weighted(self._columns(features, side), weights) for side in (0, 1))
-        forth = torch.where(table.filled, forth, OUT_OF_THE_QUESTION)
-        back = torch.where(table.filled, back, OUT_OF_THE_QUESTION)
-        none_forth, none_back = (self._none(features, side, weights) for side in (0, 1))
+        table = features.table
+        (forth, back), (none_forth, none_back) = self._logits(features, self.weights)
         whole = torch.logsumexp(torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1)
         from_source = forth - whole.unsqueeze(1)
         if not self.both:
@@ -157,20 +156,18 @@ class MatchModel:
             side: 0 for source entities, 1 for target entities.
             examples: The entities of that side.
         """
-        columns = self._columns(features, side)
-        none = columns[0].new_zeros(len(examples.ids), len(columns))
+        values, offsets, slots = examples.given(self._columns(features, side))
         if "similarity" in self.names:
-            none[:, self.names.index("similarity")] = features.log_rest[side][examples.ids]
-        values = examples.values(columns, none)
+            rest = features.log_rest[side][examples.ids]
+            values[:, -1, self.names.index("similarity")] = rest.to(values)
         if not self.unmatched:
-            return values, examples.offsets(-torch.inf), examples.slots
+            offsets[:, -1] = -torch.inf
+            known = slots < offsets.shape[1] - 1
+            return values[known], offsets[known], slots[known]
         values = pad(values, (0, 1))
         values[:, -1, -1] = 1
-        return values, examples.offsets(0.0), examples.slots_or_none()
+        return values, offsets, slots
 
-
-COMPETITION, COMPETITION_PRIOR = "competition", 1.0
-"""The messages of the other side's entities, and their weight before any link is seen."""
 
 COMPETITION_SCALE = 0.3
 """Standard deviation of the prior of the competition, relative to those of the other weights.
@@ -200,11 +197,7 @@ class OneToOneModel(MatchModel):
     """
 
     def __init__(self, settings: TwoWaySettings) -> None:
-        super().__init__(settings)
-        self.names = [*self.names, COMPETITION]
-        priors = {**PRIORS, UNMATCHED: UNMATCHED_PRIOR, COMPETITION: COMPETITION_PRIOR}
-        self.prior = torch.tensor([priors[name] for name in self.names])
-        self.weights = self.prior.double()
+        super().__init__(settings, (COMPETITION,))
         self._last: tuple[PairTable, MatchingMessages] | None = None
 
     def fit(
@@ -214,7 +207,7 @@ class OneToOneModel(MatchModel):
         unlabelled: Sequence[Tensor],
     ) -> None:
         """Fit the weights on the examples of links and on their masked copies."""
-        self.weights, self._last = self.prior.double(), None
+        self.weights, self._last = self.prior, None
         if not len(examples[0].ids):
             return
         columns = self._pair_columns(features)
@@ -223,7 +216,7 @@ class OneToOneModel(MatchModel):
             messages = self._messages(features.table, potentials)
             received = messages.from_target, messages.from_source
             given = [
-                _example_values([*columns, of_others], part)
+                part.given([*columns, of_others])
                 for of_others, part in zip(received, examples, strict=True)
             ]
             if number:
@@ -264,32 +257,21 @@ class OneToOneModel(MatchModel):
         named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
         return [named[name] for name in self.names[:-1]]
 
-    def _fitted(self, values: Tensor, offsets: Tensor, slots: Tensor, counts: Tensor) -> Tensor:
+    def _fitted(
+        self, values: Tensor, offsets: Tensor, slots: Tensor, counts: Tensor | None = None
+    ) -> Tensor:
         """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
-        least = torch.tensor([-torch.inf if name == UNMATCHED else 0.0 for name in self.names])
-        least, prior = least.double(), self.prior.double()
-        scales = torch.ones_like(prior)
+        scales = torch.ones_like(self.prior)
         scales[-1] = COMPETITION_SCALE
+        scaled, prior = values * scales.to(values), self.prior / scales
         weights = scales * fit_weights(
-            values * scales.to(values),
-            slots,
-            self.ridge,
-            prior / scales,
-            least=least,
-            offsets=offsets,
-            counts=counts,
+            scaled, slots, self.ridge, prior, self.least, offsets, counts
         )
         if weights[-1] <= 1:
             return weights
-        others = fit_weights(
-            values[..., :-1],
-            slots,
-            self.ridge,
-            prior[:-1],
-            least=least[:-1],
-            offsets=offsets + values[..., -1],
-            counts=counts,
-        )
+        values, offsets = values[..., :-1], offsets + values[..., -1]
+        prior, least = self.prior[:-1], self.least[:-1]
+        others = fit_weights(values, slots, self.ridge, prior, least, offsets, counts)
         return torch.cat([others, torch.ones_like(weights[-1:])])
 
 
@@ -317,9 +299,3 @@ def _similarity_odds(features: PairFeatures) -> Tensor:
     (forth, back), (of_source, of_target) = features.log_probs, features.log_rest
     odds = forth - of_source.unsqueeze(1) + back - of_target[features.table.targets]
     return odds / 2
-
-
-def _example_values(columns: list[Tensor], examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
-    """Return features, offsets and correct slots of the examples of one side, on the CPU."""
-    none = columns[0].new_zeros(len(examples.ids), len(columns))
-    return examples.values(columns, none), examples.offsets(0.0), examples.slots_or_none()

@@ -9,14 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from emea.config.settings.em import TwoWaySettings
-from emea.em.match_model import (
-    PRIORS,
-    UNMATCHED,
-    UNMATCHED_PRIOR,
-    MatchModel,
-    OneToOneModel,
-    PairFeatures,
-)
+from emea.em.match_model import PRIORS, UNMATCHED, MatchModel, OneToOneModel, PairFeatures
 
 from ..matching.random_tables import pairs_of, random_table
 
@@ -94,7 +87,7 @@ def loss(weights: Array, model: MatchModel, features: PairFeatures, links: torch
         right = others.index(link[1 - side]) if link[1 - side] in others else len(others)
         logits = (values if model.unmatched else values[:-1]) @ weights
         losses.append(logsumexp(logits) - logits[right])
-    prior = np.array([PRIORS.get(name, UNMATCHED_PRIOR) for name in model.names])
+    prior = np.array([PRIORS[name] for name in model.names])
     ridge = model.ridge * max(1.0, 100 / len(losses))
     return float(np.mean(losses) + ridge / 2 * ((weights - prior) ** 2).sum())
 
@@ -174,9 +167,3 @@ def test_without_links_it_is_the_prior(kind: type[MatchModel], unmatched: bool) 
         model.weights = model.weights + 1
         model.fit(features, model.examples(features.table, links), all_free())
         assert model.weights.tolist() == prior
-
-
-@pytest.mark.parametrize("names", [(), ("similarity", "colour")])
-def test_unknown_features_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="features must be some of"):
-        MatchModel(TwoWaySettings(features=names))
