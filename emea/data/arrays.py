@@ -28,3 +28,10 @@ def check_ids(ids: IntArray, size: int, what: str) -> None:
     """Raise an error if an id is outside ``0..size-1``."""
     if ids.size and (ids.min() < 0 or ids.max() >= size):
         raise DataError(f"{what} ids must lie in 0..{size - 1}, found {ids.min()}..{ids.max()}")
+
+
+def are_among(pairs: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether pairs, ``[..., 2]``, are among others; targets may be ``NO_MATCH``."""
+    width = 2 + max(int(part[..., 1].max(initial=0)) for part in (pairs, others))
+    keys, known = (part[..., 0] * width + part[..., 1] + 1 for part in (pairs, others))
+    return np.isin(keys, known)

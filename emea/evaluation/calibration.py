@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from emea.data.arrays import NO_MATCH, FloatArray, IntArray
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
 from emea.matching.beliefs import Beliefs
 
 NUM_BINS = 10
@@ -210,14 +210,6 @@ class Acceptance:
         return float(betaincinv(self.num_right, wrong + 1, 1 - CONFIDENCE))
 
 
-def _among(pairs: IntArray, links: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether pairs, ``[..., 2]``, are among the links."""
-    width = 2 + max(int(part[..., 1].max(initial=0)) for part in (pairs, links))
-    # 1 is added, because links may say that an entity has no match
-    keys, known = (part[..., 0] * width + part[..., 1] + 1 for part in (pairs, links))
-    return np.isin(keys, known)
-
-
 class JudgedAnswer:
     """Probabilities and correctness of matches for the source entities of some links.
 
@@ -245,11 +237,11 @@ class JudgedAnswer:
         probs = answer.probs.double().cpu().numpy()[sources]
         pairs = np.stack([np.broadcast_to(sources[:, None], targets.shape), targets], axis=2)
         if given is not None:
-            probs = np.where(_among(pairs, given), 0.0, probs)
+            probs = np.where(are_among(pairs, given), 0.0, probs)
         shown = probs > 0
         shown[:, 0] |= ~shown.any(1)
         self.probs: FloatArray = probs[shown]
-        self.right: npt.NDArray[np.bool_] = _among(pairs, links)[shown] & (self.probs > 0)
+        self.right: npt.NDArray[np.bool_] = are_among(pairs, links)[shown] & (self.probs > 0)
 
     def at(self, threshold: float) -> Acceptance:
         """Measure the effect of a threshold."""

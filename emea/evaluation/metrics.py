@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emea.config.settings.cardinality import Cardinality
-from emea.data.arrays import NO_MATCH, FloatArray, IntArray
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
 from emea.matching.beliefs import Beliefs
 
 
@@ -24,7 +24,7 @@ def mapping_metrics(predicted: IntArray, gold: IntArray, num_missed: int = 0) ->
     if not len(gold):
         unknown = dict.fromkeys(("precision", "recall", "f1"), float("nan"))
         return {**unknown, "num_predicted": float(len(predicted))}
-    right = num_shared(predicted, gold)
+    right = int(are_among(predicted, gold).sum())
     precision = right / len(predicted) if len(predicted) else 0.0
     recall = right / (len(gold) + num_missed)
     total = precision + recall
@@ -34,13 +34,6 @@ def mapping_metrics(predicted: IntArray, gold: IntArray, num_missed: int = 0) ->
         "f1": 2 * precision * recall / total if total else 0.0,
         "num_predicted": float(len(predicted)),
     }
-
-
-def num_shared(left: IntArray, right: IntArray) -> int:
-    """Return the number of pairs that occur in both arrays; neither contains duplicates."""
-    width = 1 + max((int(pairs[:, 1].max()) for pairs in (left, right) if len(pairs)), default=0)
-    first, second = (pairs[:, 0] * width + pairs[:, 1] for pairs in (left, right))
-    return len(np.intersect1d(first, second, assume_unique=True))
 
 
 def unknown_pairs(pairs: IntArray, known: IntArray, cardinality: Cardinality) -> IntArray:
@@ -54,9 +47,7 @@ def unknown_pairs(pairs: IntArray, known: IntArray, cardinality: Cardinality) ->
     """
     if cardinality.one_target:
         return pairs[~np.isin(pairs[:, 0], known[:, 0])]
-    width = 1 + max(int(part[:, 1].max(initial=0)) for part in (pairs, known))
-    keys, decided = (part[:, 0] * width + part[:, 1] for part in (pairs, known))
-    return pairs[~np.isin(keys, decided)]
+    return pairs[~are_among(pairs, known)]
 
 
 def answer_metrics(

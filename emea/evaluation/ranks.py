@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.data.arrays import FloatArray, IntArray
+from emea.data.arrays import FloatArray, IntArray, are_among
 from emea.matching.compiled import arrays, loops
 from emea.matching.similarity import Similarity
 from emea.runtime import kernels
@@ -199,9 +199,7 @@ def matched_ranks(pairs: IntArray, links: IntArray) -> Ranks:
         pairs: ``[num_pairs, 2]`` matched source and target entities.
         links: ``[num_links, 2]``.
     """
-    width = 1 + max(int(part[:, 1].max(initial=0)) for part in (pairs, links))
-    keys, wanted = (part[:, 0] * width + part[:, 1] for part in (pairs, links))
-    ranks = np.where(np.isin(wanted, keys), 1.0, np.inf)
+    ranks = np.where(are_among(links, pairs), 1.0, np.inf)
     return Ranks(in_pool=ranks, in_all=ranks)
 
 

@@ -12,10 +12,11 @@ from emea.answer.exporting import origin_of, write_alignment
 from emea.answer.schema import Schema, write_schema
 from emea.config.settings.execution import ExportSettings
 from emea.config.settings.groups import OPTIONAL
+from emea.data.arrays import are_among
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration, source_evaluation
-from emea.evaluation.metrics import answer_metrics, num_shared
+from emea.evaluation.metrics import answer_metrics
 from emea.evaluation.ranks import ranked_links
 from emea.record import run_folder
 from emea.record.checked_files import (
@@ -181,7 +182,7 @@ def literal_numbers(pair: GraphPair, judged: Split) -> Numbers | None:
     found, probs = pair.literals, pair.literals.anchor_probs
     test, num_test = judged.test, len(judged.test) + judged.num_missed
     has_link = np.isin(found.anchors[:, 0], test[:, 0])
-    right = num_shared(found.anchors, test)
+    right = int(are_among(found.anchors, test).sum())
     return {
         "num_matched_values": len(found.pairs),
         "num_anchors": len(found.anchors),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from emea.config.composition import composed
-from emea.data.arrays import NO_MATCH, IntArray
+from emea.data.arrays import NO_MATCH, IntArray, are_among
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import check_rejected
@@ -80,7 +80,8 @@ class Update:
         known = np.concatenate([split.train, split.validation])
         check_rejected(rejected, known, source, target)
         if run.pair.rejected is not None:
-            before = _only(_moved(run.pair.rejected, versions), known)  # a new link is accepted now
+            before = _moved(run.pair.rejected, versions)
+            before = before[~are_among(before, known)]  # a new link is accepted now
             rejected = np.concatenate([before, rejected])
         # the ids of the pair are shuffled, so names must identify its entities
         pair = GraphPair(
@@ -136,7 +137,9 @@ class Update:
         if self.pair.rejected is not None:
             before = self.run.pair.rejected
             parts.append((known.train[:0] if before is None else before, self.pair.rejected))
-        return np.concatenate([_only(now, _moved(old, self.versions)) for old, now in parts])
+        return np.concatenate(
+            [now[~are_among(now, _moved(old, self.versions))] for old, now in parts]
+        )
 
 
 def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False) -> Any:
@@ -236,21 +239,13 @@ def _moved(links: IntArray, versions: Versions) -> IntArray:
     return kept
 
 
-def _only(pairs: IntArray, others: IntArray) -> IntArray:
-    """Return the pairs that are not among the others."""
-    known = set(map(tuple, others.tolist()))
-    kept = [tuple(pair) not in known for pair in pairs.tolist()]
-    left: IntArray = pairs[np.array(kept, dtype=bool)]
-    return left
-
-
 def _new_links(links: IntArray, known: IntArray, versions: Versions) -> IntArray:
     """Return the links that are not known.
 
     Raises:
         DataError: If an entity has another link already.
     """
-    new = _only(links, known)
+    new = links[~are_among(links, known)]
     for column, side in enumerate(("source", "target")):
         twice = np.flatnonzero(np.isin(new[:, column], known[:, column]))
         if len(twice):
