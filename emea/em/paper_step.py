@@ -66,7 +66,6 @@ class PaperStep(JointStep):
         self.rule = rule
         self.settings = settings
         self.weights = torch.zeros(0, dtype=torch.float64)
-        self._relation_links: tuple[IntArray, Tensor] | None = None
 
     def certain_links(self, visible: Visible) -> IntArray:
         """Return the training links, and the unseen links on which rule weights are fitted."""
@@ -78,7 +77,8 @@ class PaperStep(JointStep):
     ) -> JointReport:
         """Fit the rule weights, and derive q* and the pseudo-labels."""
         beliefs = neural.beliefs
-        links = self._links_of_relations(visible, beliefs.targets.device)
+        given = visible.relation_links
+        links = None if given is None else links_on(given, beliefs.targets.device)
         self.rule.prepare(RuleView(beliefs, neural.embeddings, links))
         values = rule_values(self.rule, beliefs)
         if neural.iteration == 0:
@@ -105,15 +105,6 @@ class PaperStep(JointStep):
 
     def _unseen_links(self, visible: Visible) -> IntArray | None:
         return visible.unseen_links if self.rule.fits_on_unseen_links else None
-
-    def _links_of_relations(self, visible: Visible, device: torch.device) -> Tensor | None:
-        """Return the same tensor in all iterations, so that a rule can see that it is unchanged."""
-        given = visible.relation_links
-        if given is None:
-            return None
-        if self._relation_links is None or self._relation_links[0] is not given:
-            self._relation_links = given, links_on(given, device)
-        return self._relation_links[1]
 
     def _warn_without_support(self, values: Tensor) -> None:
         speaks = dict(zip(self.rule.names, values.flatten(0, 1).any(0).tolist(), strict=True))

@@ -44,7 +44,6 @@ class PARIS(Rule):
         self.markov_blanket = markov_blanket
         self._join: NeighbourJoin | None = None
         self._subsumption: Subsumption | None = None
-        self._fixed_links: Tensor | None = None
 
     def prepare(self, view: RuleView) -> None:
         """Join the candidates, and estimate inclusions from labels and best predictions."""
@@ -55,11 +54,10 @@ class PARIS(Rule):
         if view.relation_links is None:
             best = view.beliefs.hardened()
             self._subsumption = estimate_subsumption(self._join, best, self.source, self.target)
-            self._fixed_links = None
-        elif view.relation_links is not self._fixed_links:
-            # estimate once, because given links do not change between iterations
-            self._subsumption = self._subsumption_of(view.relation_links)
-            self._fixed_links = view.relation_links
+        else:
+            beliefs = certain_beliefs(view.relation_links, self.source.num_entities)
+            join = join_neighbours(self.source, self.target, beliefs)
+            self._subsumption = estimate_subsumption(join, beliefs, self.source, self.target)
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """Return Eq. 19 for each candidate, ``[num_source, k, 1]``."""
@@ -120,11 +118,6 @@ class PARIS(Rule):
         gain = now.new_zeros(len(key)).index_add_(0, key_index, sure)
         gain = without[key // width] * -torch.expm1(gain)
         return _summed(gain, edge[key // width] % beliefs.num_source, key % width, beliefs)
-
-    def _subsumption_of(self, links: Tensor) -> Subsumption:
-        beliefs = certain_beliefs(links, self.source.num_entities)
-        join = join_neighbours(self.source, self.target, beliefs)
-        return estimate_subsumption(join, beliefs, self.source, self.target)
 
 
 def _summed(values: Tensor, entity: Tensor, slot: Tensor, beliefs: Beliefs) -> Tensor:
