@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ SEARCH, REASONING, EVALUATION = "search", "reasoning", "evaluation"
 Observer = Callable[[IterationReport], None]
 
 
+@dataclass(eq=False, kw_only=True)
 class EMCallback(BetweenFits):
     """Runs variational EM between the fits of the neural model.
 
@@ -47,29 +48,18 @@ class EMCallback(BetweenFits):
             the callback only reports on the neural model.
         observer: Called with the state after each fit.
         settings: Settings of EM.
-
-    Attributes:
         on_phase: Called with the name of each phase that starts, for a progress display.
+        iteration: Number of times that it has run.
     """
 
-    def __init__(
-        self,
-        *,
-        visible: Visible,
-        decoder: Decoder,
-        normaliser: Normaliser,
-        step: JointStep,
-        observer: Observer,
-        settings: PaperEMSettings,
-    ) -> None:
-        self.visible = visible
-        self.decoder = decoder
-        self.normaliser = normaliser
-        self.step = step
-        self.observer = observer
-        self.on_phase: Callable[[str], None] = lambda phase: None
-        self.settings = settings
-        self.iteration = 0
+    visible: Visible
+    decoder: Decoder
+    normaliser: Normaliser
+    step: JointStep
+    observer: Observer
+    settings: PaperEMSettings
+    on_phase: Callable[[str], None] = lambda phase: None
+    iteration: int = 0
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Run both EM steps and set the labels of the next fit.

@@ -73,18 +73,17 @@ def rule_values(rule: Rule, beliefs: Beliefs) -> Tensor:
     values, name = rule(beliefs), type(rule).__name__
     expected = [*beliefs.targets.shape, len(rule.names)]
     if not isinstance(values, Tensor):
-        raise ConfigError(
-            f"{name} returned a {type(values).__name__}. A rule must return a tensor, here of "
-            f"shape {expected}."
-        )
-    if list(values.shape) != expected:
-        raise ConfigError(
-            f"{name} returned values of shape {list(values.shape)}. A rule must return one value "
-            f"per entity, candidate and indicator name, here {expected}."
-        )
-    if not torch.isfinite(values).all():
-        raise ConfigError(f"{name} returned NaN or infinite values. A rule must return numbers.")
-    return values
+        fault = f"a {type(values).__name__}"
+    elif list(values.shape) != expected:
+        fault = f"values of shape {list(values.shape)}"
+    elif not torch.isfinite(values).all():
+        fault = "NaN or infinite values"
+    else:
+        return values
+    raise ConfigError(
+        f"{name} returned {fault}. A rule must return a tensor with one number per entity, "
+        f"candidate and indicator name, here {expected}."
+    )
 
 
 class Composed(Rule):
