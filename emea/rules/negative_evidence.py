@@ -47,21 +47,6 @@ class Difference(NamedTuple):
     factor: float
 
 
-class Compared(NamedTuple):
-    """Holds the pairs of entities that have one value of each of two attributes.
-
-    Args:
-        rows: Places of these pairs.
-        agree: Probability that their values agree, or that one entity has the value of the other
-            in another attribute.
-        probs: Probability of the match of both values as evidence for the pair.
-    """
-
-    rows: Tensor
-    agree: Tensor
-    probs: Tensor
-
-
 class NegativeEvidence:
     """Compares the values of pairs of entities.
 
@@ -109,17 +94,17 @@ class NegativeEvidence:
         found = []
         log_doubts = torch.log1p(-probs)
         for relation, other in self._attributes(included):
-            compared = self._compared(relation, other, pairs[:, 0], pairs[:, 1])
+            rows, agree, value_probs = self._compared(relation, other, *pairs.T)
             both = torch.tensor([[relation], [other]], device=pairs.device)
             forth, back = (share.double() for share in included.of(*both))
             of_source, of_target = (
                 side[one] for side, one in zip(self.functionality, (relation, other), strict=True)
             )
-            own = log_doubt(forth, back, of_source, of_target, compared.probs)
-            weight = -torch.expm1((log_doubts[compared.rows] - own).clamp(max=0))
+            own = log_doubt(forth, back, of_source, of_target, value_probs)
+            weight = -torch.expm1((log_doubts[rows] - own).clamp(max=0))
             # nothing is known about the doubt in a pair that is as probable as possible
-            weight[probs[compared.rows] >= ALMOST_SURE] = 1
-            agreeing = float((weight * compared.agree).sum()) + AGREEING_PRIOR
+            weight[probs[rows] >= ALMOST_SURE] = 1
+            agreeing = float((weight * agree).sum()) + AGREEING_PRIOR
             agreement = agreeing / (float(weight.sum()) + COMPARED_PRIOR)
             factor = (1 - agreement) / (1 - self._chance(relation, other))
             if factor < 1:
@@ -132,8 +117,8 @@ class NegativeEvidence:
         """Return the logarithm of what all differences multiply the odds of pairs by."""
         total = torch.zeros(len(sources), dtype=torch.float64, device=sources.device)
         for one in differences:
-            compared = self._compared(one.relation, one.target_relation, sources, targets)
-            total[compared.rows] += torch.log1p(-(1 - compared.agree) * (1 - one.factor))
+            rows, agree, _ = self._compared(one.relation, one.target_relation, sources, targets)
+            total[rows] += torch.log1p(-(1 - agree) * (1 - one.factor))
         return total
 
     def values_that_differ(
@@ -169,8 +154,14 @@ class NegativeEvidence:
 
     def _compared(
         self, relation: int, target_relation: int, sources: Tensor, targets: Tensor
-    ) -> Compared:
-        """Compare the values of two attributes for pairs of entities."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Compare the values of two attributes for pairs of entities.
+
+        Returns:
+            Places of the pairs whose entities have one value of each, the probability that their
+            values agree, or that one entity has the value of the other in another attribute, and
+            the probability of the match of both values as evidence for the pair.
+        """
         values = self.single[0][relation][sources]
         others = self.single[1][target_relation][targets]
         rows = ((values >= 0) & (others >= 0)).nonzero().squeeze(1)
@@ -182,14 +173,13 @@ class NegativeEvidence:
         if len(self.keys):
             place = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
             probs = torch.where(self.keys[place] == keys, self.probs[place], probs)
-        return Compared(rows, torch.where(agree, 1.0, probs), probs)
+        return rows, torch.where(agree, 1.0, probs), probs
 
     def _has(self, side: int, entities: Tensor, values: Tensor) -> Tensor:
         """Return whether entities of a graph have these values; ``NO_MATCH`` is none."""
-        held = self.held[side]
-        keys = entities * held.size + values
-        place = torch.searchsorted(held.keys, keys).clamp_(max=len(held.keys) - 1)
-        return (held.keys[place] == keys) & (values >= 0)
+        held, keys = self.held[side], entities * len(self.same[side]) + values
+        place = torch.searchsorted(held, keys).clamp_(max=len(held) - 1)
+        return (held[place] == keys) & (values >= 0)
 
     def _chance(self, relation: int, target_relation: int) -> float:
         """Return the share of all pairs of entities whose values are equal."""
@@ -226,16 +216,10 @@ def lowered(log_doubt: Tensor, log_factors: Tensor) -> Tensor:
     return -torch.log1p(torch.expm1(-log_doubt) * log_factors.exp())
 
 
-class Held(NamedTuple):
-    """Holds ``entity * size + value`` of all values that entities have, ascending."""
-
-    keys: Tensor
-    size: int
-
-
-def _held(extended: KnowledgeGraph, device: torch.device | str) -> Held:
+def _held(extended: KnowledgeGraph, device: torch.device | str) -> Tensor:
+    """Return ``entity * num_nodes + value`` of all values that entities have, ascending."""
     keys = np.unique(extended.triples[:, 0] * extended.num_entities + extended.triples[:, 2])
-    return Held(torch.from_numpy(keys).to(device), extended.num_entities)
+    return torch.from_numpy(keys).to(device)
 
 
 def _counterparts(same: IntArray, size: int, device: torch.device | str) -> Tensor:
