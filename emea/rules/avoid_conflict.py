@@ -56,10 +56,6 @@ class AvoidConflict(Rule):
         mappings: str,
         device: torch.device | str = "cpu",
     ) -> None:
-        if num_neighbours < 1:
-            raise ValueError(f"num_neighbours must be at least 1, got {num_neighbours}")
-        if mappings not in ("best", "expected"):
-            raise ValueError(f"mappings must be best or expected, got {mappings}")
         self.num_neighbours = min(num_neighbours, pair.source.num_entities - 1)
         self.mappings = mappings
         self._neighbours: Tensor | None = None

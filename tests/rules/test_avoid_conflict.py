@@ -87,13 +87,6 @@ def test_equal_embeddings_never_make_an_entity_its_own_neighbour(num: int) -> No
         assert len(set(neighbours)) == len(neighbours)
 
 
-def test_refuses_settings_it_cannot_follow() -> None:
-    with pytest.raises(ValueError, match="best or expected"):
-        usual(AvoidConflict, bare_pair(2, 2), mappings="all")
-    with pytest.raises(ValueError, match="at least 1"):
-        usual(AvoidConflict, bare_pair(2, 2), num_neighbours=0)
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("mappings", ["best", "expected"])
 def test_cuda_equals_cpu(mappings: str) -> None:
