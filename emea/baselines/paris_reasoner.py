@@ -184,7 +184,7 @@ class ParisReasoner(Reasoner):
             matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
         used = partial(self._used_inclusions, included, initial)
         for pairs in implied_pairs(*self.groups, matching, wanted, used, self.least_evidence):
-            pairs = pairs.to_targets_below(self.num_target)
+            pairs = pairs.kept(pairs.targets < self.num_target)  # literal values have larger ids
             if self.kinds is not None:
                 same = self.kinds[0][pairs.sources] == self.kinds[1][pairs.targets]
                 pairs = pairs.kept(same)

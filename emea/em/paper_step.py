@@ -131,9 +131,7 @@ class PaperStep(JointStep):
     def _labels(self, compatible: Beliefs, visible: Visible) -> IntArray:
         """Return the pseudo-labels that q* gives to the unlabelled entities."""
         targets = compatible.best_targets().cpu().numpy()
-        is_free = np.full(compatible.num_source, visible.label_pool is None)
-        if visible.label_pool is not None:
-            is_free[visible.label_pool] = True
-        is_free[visible.train[:, 0]] = False
-        unlabelled = np.flatnonzero(is_free)
+        pool = visible.label_pool
+        pool = np.arange(compatible.num_source) if pool is None else pool
+        unlabelled = np.setdiff1d(pool, visible.train[:, 0])
         return np.stack([unlabelled, targets[unlabelled]], axis=1)

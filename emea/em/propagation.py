@@ -66,7 +66,8 @@ class Propagation:
             matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
         blocks = implied_pairs(*self.groups, matching, wanted, included.of, self.least_evidence)
         if self.literals is not None:
-            blocks = (pairs.to_targets_below(similarity.num_target) for pairs in blocks)
+            # literal values have larger ids than entities
+            blocks = (pairs.kept(pairs.targets < similarity.num_target) for pairs in blocks)
         if free is not None:
             blocks = (pairs.kept(free.target[pairs.targets]) for pairs in blocks)
         pairs = self._selected(blocks, similarity)

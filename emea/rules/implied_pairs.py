@@ -57,10 +57,6 @@ class ImpliedPairs(NamedTuple):
     targets: Tensor
     log_doubt: Tensor
 
-    def to_targets_below(self, num_target: int) -> "ImpliedPairs":
-        """Return the pairs whose target is an entity; literal values have larger ids."""
-        return self.kept(self.targets < num_target)
-
     def kept(self, kept: Tensor) -> "ImpliedPairs":
         """Return the pairs for which ``kept``, ``[num_pairs]`` bool, is true."""
         places = kept.nonzero().squeeze(1)
