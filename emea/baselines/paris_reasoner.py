@@ -232,11 +232,8 @@ class ParisReasoner(Reasoner):
             differences, pairs.sources[wanted], pairs.targets[wanted]
         )
         log_doubt = pairs.log_doubt.clone()
-        log_doubt[wanted] = (
-            (lowered(log_doubt[wanted].double() / FIXED_POINT, log_factors) * FIXED_POINT)
-            .round()
-            .long()
-        )
+        less = lowered(log_doubt[wanted].double() / FIXED_POINT, log_factors)
+        log_doubt[wanted] = (less * FIXED_POINT).round().long()
         return pairs._replace(log_doubt=log_doubt)
 
     def inclusions(self, matching: AnyMatching) -> Subsumption:

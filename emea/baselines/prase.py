@@ -44,18 +44,13 @@ class PRASE(Reasoner):
         matching = self.paris.settled(certain, certain, observer)
         for _ in range(self.rounds):
             assert isinstance(matching, Matching)
-            similarity = embed(self.labels(matching))
+            similarity = embed(matching.pairs()[matching.pair_probs() >= self.least_prob])
             known = certain.joined(left_over_pairs(similarity, matching))
             fusion = Fusion(similarity, self.weight)
             start = matching.joined(known)
             matching = self.paris.settled(known, start, observer, fusion)
         assert isinstance(matching, Matching)
         return matching
-
-    def labels(self, matching: Matching) -> Tensor:
-        """Return ``[num_pairs, 2]`` pairs that are probable enough to train on."""
-        pairs = matching.pairs()
-        return pairs[matching.probs[pairs[:, 0]] >= self.least_prob]
 
 
 def left_over_pairs(similarity: Similarity, matching: Matching) -> Matching:

@@ -116,10 +116,7 @@ class TwoWay:
         """
         free = Subset.unlabelled(similarity, labels) if self.settings.one_to_one else None
         links = links if free is None else free.between(links)
-        if local is None:
-            search = self._whole_search(similarity, links, searched, free)
-        else:
-            search = self._local_search(similarity, links, free, local)
+        search = self._search(similarity, links, searched, free, local)
         self.model.shares = None
         start, self.start = self.start, None
         if start is not None:
@@ -161,34 +158,28 @@ class TwoWay:
         rows[triples.pair_heads[differs[triples.pair_tails]]] = True
         return search.widen(rows)
 
-    def _whole_search(
+    def _search(
         self,
         similarity: Similarity,
         links: Tensor,
         searched: FittedSearch | None,
         free: Subset | None,
+        local: LocalUpdate | None,
     ) -> WholeSearch | LocalSearch:
-        """Search candidates from both sides; only among unlabelled entities if they are given."""
-        among = similarity
+        """Search candidates; only among unlabelled entities, or of affected ones, if given."""
+        among, numbered = similarity, links
         if free is not None:
-            among, links = free.similarity(similarity), free.numbered(links)
-        k = min(self.num_candidates, among.num_target)
+            among, numbered = free.similarity(similarity), free.numbered(links)
+        k, both = min(self.num_candidates, among.num_target), self.model.both
+        if local is not None:
+            whole = Subset.unlabelled(similarity, links[:0]) if free is None else free
+            sharpness = fitted_sharpness(among, numbered)
+            return LocalSearch(similarity, k, sharpness, both, local, whole)
         forth = None
         if free is None and searched is not None and searched.equals(k, links):
             forth = searched.side
-        sharpness = fitted_sharpness(among, links, forth)
-        sides = two_sided(among, k, sharpness, self.model.both, forth)
+        sides = two_sided(among, k, fitted_sharpness(among, numbered, forth), both, forth)
         return WholeSearch(sides if free is None else free.restored(sides), free)
-
-    def _local_search(
-        self, similarity: Similarity, links: Tensor, free: Subset | None, local: LocalUpdate
-    ) -> LocalSearch:
-        """Search candidates of the affected entities only."""
-        whole = Subset.unlabelled(similarity, links[:0]) if free is None else free
-        among = similarity if free is None else free.similarity(similarity)
-        sharpness = fitted_sharpness(among, whole.numbered(links))
-        k = min(self.num_candidates, among.num_target)
-        return LocalSearch(similarity, k, sharpness, self.model.both, local, whole)
 
     def _tabulated(
         self,

@@ -13,7 +13,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
-from emea.matching.pair_table import PairTable, places_in_groups
+from emea.matching.pair_table import PairTable, places_in_groups, widened
 
 
 class LiteralRows:
@@ -90,11 +90,7 @@ class LiteralRows:
 
 def _stacked(first: Tensor, second: Tensor, width: int) -> Tensor:
     """Return both tables concatenated by rows, padded with zeros to one width."""
-    rows = [
-        torch.nn.functional.pad(part.to(first.dtype), (0, width - part.shape[1]))
-        for part in (first, second)
-    ]
-    return torch.cat(rows)
+    return torch.cat([widened(part.to(first.dtype), width) for part in (first, second)])
 
 
 def named_pairs(pair: GraphPair, device: torch.device | str = "cpu") -> Tensor | None:

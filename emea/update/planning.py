@@ -9,7 +9,6 @@ import torch
 
 from emea.config.run_config import member_nodes, uses_two_way
 from emea.data.arrays import NO_MATCH, IntArray
-from emea.data.graph import KnowledgeGraph
 from emea.em.local import LocalUpdate
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import CHECKPOINT_FILE
@@ -63,17 +62,11 @@ def affected_entities(versions: Versions, beliefs: Beliefs, pairs: IntArray) -> 
     for column, one in enumerate(versions):
         entities = np.zeros(one.new.num_entities, dtype=bool)
         entities[pairs[:, column]] = True
-        changed.append(_with_neighbours(one.new, entities) | one.is_changed())
+        heads, tails = one.new.triples[:, 0], one.new.triples[:, 2]
+        near = tails[entities[heads]], heads[entities[tails]]
+        entities[np.concatenate(near)] = True
+        changed.append(entities | one.is_changed())
     return _with_former(changed, versions, beliefs)
-
-
-def _with_neighbours(graph: KnowledgeGraph, entities: np.ndarray) -> np.ndarray:
-    """Return the entities and their neighbours."""
-    heads, tails = graph.triples[:, 0], graph.triples[:, 2]
-    found = entities.copy()
-    found[tails[entities[heads]]] = True
-    found[heads[entities[tails]]] = True
-    return found
 
 
 def _with_former(changed: Sequence[np.ndarray], versions: Versions, beliefs: Beliefs) -> Affected:
