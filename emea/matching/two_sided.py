@@ -43,16 +43,10 @@ class TwoSided:
         over_target = table.logsumexp_by_target(back, nothing).clamp(min=0)
         return forth - over_source.unsqueeze(1), back - over_target[table.targets]
 
-    def log_rest(
-        self, table: PairTable, log_probs: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the log probability of all entities that are not candidates, for both sides.
-
-        Args:
-            table: The pairs.
-            log_probs: Result of ``log_probs`` for this table, if it is known.
-        """
-        forth, back = log_probs or self.log_probs(table)
+    @staticmethod
+    def log_rest(table: PairTable, log_probs: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the log probability of all entities that are not candidates, for both sides."""
+        forth, back = log_probs
         # the values of empty slots may overflow
         of_source = torch.where(table.filled, forth.exp(), 0.0).sum(1)
         of_target = table.sum_by_target(back.exp())

@@ -64,7 +64,7 @@ def test_probabilities_are_of_all_entities_of_the_other_side(both: bool) -> None
         for side in (0, 1):
             assert log_probs[side][s, slot].item() == pytest.approx(expected[side][s, t])
             mass[side][(s, t)[side]] += np.exp(expected[side][s, t])
-    for rest, gone in zip(found.log_rest(table), mass, strict=True):
+    for rest, gone in zip(found.log_rest(table, found.log_probs(table)), mass, strict=True):
         left = np.log(np.maximum(1 - gone, NOTHING_LEFT))
         np.testing.assert_allclose(rest, left, atol=1e-9)
     # a target that nobody proposes leaves everything to the rest
@@ -74,7 +74,8 @@ def test_probabilities_are_of_all_entities_of_the_other_side(both: bool) -> None
 def test_with_all_pairs_as_candidates_nothing_is_left() -> None:
     similarity = random_similarity(4, 5)
     found = two_sided(similarity, 5, (2.0, 2.0))
-    for rest in found.log_rest(laid_out(found, similarity)):
+    table = laid_out(found, similarity)
+    for rest in found.log_rest(table, found.log_probs(table)):
         np.testing.assert_allclose(rest.exp(), NOTHING_LEFT)
 
 
@@ -87,7 +88,7 @@ def test_a_sharp_softmax_bears_empty_slots() -> None:
     found = two_sided(similarity, 1, (1000.0, 1000.0))
     table = laid_out(found, similarity)
     assert not table.filled.all()
-    for rest in found.log_rest(table):
+    for rest in found.log_rest(table, found.log_probs(table)):
         assert rest.isfinite().all()
 
 

@@ -92,7 +92,9 @@ def test_probabilities_of_both_sides(embeddings: tuple[Tensor, Tensor], sharpnes
         *(one.log_probs(table) for one, table in zip(found, tables, strict=True)), strict=True
     ):
         assert_near(single[exact.filled], double[exact.filled], absolute=off)
-    rests = (one.log_rest(table) for one, table in zip(found, tables, strict=True))
+    rests = (
+        one.log_rest(table, one.log_probs(table)) for one, table in zip(found, tables, strict=True)
+    )
     for single, double in zip(*rests, strict=True):
         # no better than the candidates' own: what is left is 1 less their sum
         assert_near(single.exp(), double.exp(), absolute=2 * off + 50 * ROUNDOFF)
