@@ -5,15 +5,14 @@ weigh most.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels.dropout import ByteDropout
-from emea.encoders.objective import Objective, random_batch
+from emea.encoders.objective import Objective, drawn_links
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 
 NUM_CHANNELS = 2
@@ -146,8 +145,8 @@ class HardSampleObjective(Objective):
         rows = encoder()
         # all batches of an epoch have the same size, so that the last one is not small
         size = -(-len(links) // self.steps_per_epoch(len(links)))
-        source, target = random_batch(links, size, self.link_weights)
-        anchors, partners = torch.cat([source, target]), torch.cat([target, source])
+        picked = links[drawn_links(links, size, self.link_weights)]
+        anchors, partners = picked.T.flatten(), picked.flip(1).T.flatten()
         losses = hard_sample_losses(rows, anchors, partners, self.margin, self.scale)
         return losses / size + 2 * self.shift
 
@@ -169,11 +168,6 @@ def hard_sample_losses(
     return cast(Tensor, total)
 
 
-class _Pairs(NamedTuple):
-    anchors: Tensor
-    partners: Tensor
-
-
 class _HardSampleLosses(torch.autograd.Function):
     """Computes value and gradient in one pass over the blocks.
 
@@ -190,12 +184,13 @@ class _HardSampleLosses(torch.autograd.Function):
     ) -> Tensor:
         squares = rows.square().sum(1)
         grad, sums, total = torch.zeros_like(rows), torch.zeros_like(squares), rows.new_zeros(())
-        for pairs in _blocks(anchors, partners, len(rows)):
-            weights = _violations(rows, squares, pairs, margin)
-            total += _turn_into_weights(weights, pairs, scale)
+        pairs = torch.stack([anchors, partners], dim=1)
+        for block in torch.split(pairs, max(1, VALUES_PER_BLOCK // len(rows))):
+            weights = _violations(rows, squares, block, margin)
+            total += _turn_into_weights(weights, block, scale)
             sums += weights.sum(0)
-            grad.addmm_(weights.t(), rows.index_select(0, pairs.anchors))
-            grad.index_add_(0, pairs.anchors, weights @ rows)
+            grad.addmm_(weights.t(), rows.index_select(0, block[:, 0]))
+            grad.index_add_(0, block[:, 0], weights @ rows)
         ctx.save_for_backward(grad.addcmul_(sums[:, None], rows, value=-1).mul_(2))
         return total
 
@@ -205,21 +200,16 @@ class _HardSampleLosses(torch.autograd.Function):
         return grad * grads[0], None, None, None, None
 
 
-def _blocks(anchors: Tensor, partners: Tensor, num_rows: int) -> Iterator[_Pairs]:
-    size = max(1, VALUES_PER_BLOCK // num_rows)
-    return map(_Pairs, torch.split(anchors, size), torch.split(partners, size))
-
-
-def _violations(rows: Tensor, squares: Tensor, pairs: _Pairs, margin: float) -> Tensor:
+def _violations(rows: Tensor, squares: Tensor, pairs: Tensor, margin: float) -> Tensor:
     """Return the violations, ``[num_pairs, num_entities]``, 0 for the pair's own entities."""
-    anchors = rows.index_select(0, pairs.anchors)
-    near = (anchors - rows.index_select(0, pairs.partners)).square_().sum(1)
+    anchors = rows.index_select(0, pairs[:, 0])
+    near = (anchors - rows.index_select(0, pairs[:, 1])).square_().sum(1)
     values = torch.addmm(squares, anchors, rows.t(), beta=-1, alpha=2)
-    values += (near - squares.index_select(0, pairs.anchors) + margin)[:, None]
-    return values.scatter_(1, torch.stack(pairs, dim=1), 0)
+    values += (near - squares.index_select(0, pairs[:, 0]) + margin)[:, None]
+    return values.scatter_(1, pairs, 0)
 
 
-def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
+def _turn_into_weights(values: Tensor, pairs: Tensor, scale: float) -> Tensor:
     """Return the sum of the pairs' losses, and turn the violations into W in place."""
     values -= values.mean(1, keepdim=True)
     deviation = torch.linalg.vector_norm(values, dim=1) / math.sqrt(values.shape[1])
@@ -231,6 +221,6 @@ def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
         torch.threshold_(values, NEXT_TO_NOTHING, 0.0)
     sums = values.sum(1)
     values *= (steepness / sums)[:, None]
-    values.scatter_(1, torch.stack(pairs, dim=1), 0)
-    values.scatter_(1, pairs.partners[:, None], -values.sum(1, keepdim=True))
+    values.scatter_(1, pairs, 0)
+    values.scatter_(1, pairs[:, 1:], -values.sum(1, keepdim=True))
     return (top.squeeze(1) + sums.log()).sum()

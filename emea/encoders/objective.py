@@ -107,12 +107,6 @@ def _running_sums(values: Tensor) -> Tensor:
     return values.cumsum(0)
 
 
-def random_batch(links: Tensor, size: int, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return source and target ids of ``size`` sampled links."""
-    source, target = links[drawn_links(links, size, weights)].T.contiguous()
-    return source, target
-
-
 class Ensemble(nn.Module):
     """Joins the embeddings of its members, so that cosines become weighted means.
 
