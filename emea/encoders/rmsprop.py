@@ -12,8 +12,7 @@ from emea.runtime import kernels
 class RMSprop(torch.optim.RMSprop):
     """Implements torch's RMSprop; on CUDA, one kernel updates each parameter.
 
-    On CUDA, torch's own step makes five passes over parameters, gradients and squares. On a CPU,
-    the same operations run without the hooks of torch's step, which slow down small updates.
+    On CUDA, torch's own step makes five passes over parameters, gradients and squares.
 
     Args:
         params: Parameters to update.
@@ -30,9 +29,7 @@ class RMSprop(torch.optim.RMSprop):
         with_grad = [
             p for group in self.param_groups for p in group["params"] if p.grad is not None
         ]
-        on_device = all(map(kernels.uses_triton, with_grad))
-        on_cpu = all(p.device.type == "cpu" and p.is_floating_point() for p in with_grad)
-        if closure is not None or not (on_device or on_cpu):
+        if closure is not None or not all(map(kernels.uses_triton, with_grad)):
             loss: float | None = super().step(closure)
             return loss
         for group in self.param_groups:
@@ -48,12 +45,6 @@ class RMSprop(torch.optim.RMSprop):
             state["step"] = torch.zeros((), device=parameter.device)
             state["square_avg"] = torch.zeros_like(parameter)
         assert parameter.grad is not None
-        if not parameter.is_cuda:
-            grad, squares, alpha = parameter.grad, state["square_avg"], group["alpha"]
-            squares.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-            parameter.addcdiv_(grad, squares.sqrt().add_(group["eps"]), value=-group["lr"])
-            state["step"] += 1
-            return
         from emea.encoders.kernels import triton_losses  # torch may come without Triton
 
         triton_losses.rmsprop(
