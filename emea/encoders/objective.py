@@ -139,15 +139,3 @@ class Ensemble(nn.Module):
         for member in self.members:
             rows = member()
             yield normalize(rows.to(torch.promote_types(rows.dtype, torch.float32)))
-
-
-class EnsembleObjective(nn.Module):
-    """Holds the objectives of an ensemble's members.
-
-    Args:
-        objectives: The objective of each member.
-    """
-
-    def __init__(self, objectives: Sequence[Objective]) -> None:
-        super().__init__()
-        self.objectives = nn.ModuleList(objectives)

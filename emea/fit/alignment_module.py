@@ -10,8 +10,8 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
-from emea.errors import ConfigError, DivergedError
+from emea.encoders.objective import Ensemble, Objective
+from emea.errors import ConfigError
 from emea.fit.optimisation_step import (
     GraphedStep,
     GraphMemory,
@@ -23,7 +23,7 @@ from emea.fit.training_checks import (
     check_encoder,
     check_gradient,
     check_rows,
-    likely_cause,
+    loss_error,
 )
 from emea.runtime.kernels import can_capture
 
@@ -64,7 +64,7 @@ class AlignmentModule(pl.LightningModule):
             parameter.
         objective: ``objective(encoder, links)`` returns the loss of a step. The constructor calls
             its ``attach`` with the encoder, and each step of a fit calls its ``before_step``. An
-            ensemble has one for each member.
+            ensemble has a list with one for each member.
         optimizer: Creates the optimiser from the parameters; ``None`` for an encoder without
             parameters. An ensemble has one for each member.
         num_source: Number of entities of the source graph.
@@ -75,14 +75,12 @@ class AlignmentModule(pl.LightningModule):
     Attributes:
         active_members: The members of the ensemble that a fit trains; ``(0,)`` for one encoder.
         turn_is_over: Whether the remaining blocks of the turn are skipped; callbacks may set it.
-        logs_losses: Whether each block's last loss goes through Lightning's ``log``, which costs
-            about as much time as the rest of Lightning's work on a batch.
     """
 
     def __init__(
         self,
         encoder: nn.Module,
-        objective: Objective | EnsembleObjective,
+        objective: Objective | nn.ModuleList,
         optimizer: OptimizerFactory | Sequence[OptimizerFactory | None] | None,
         num_source: int,
         num_target: int,
@@ -108,7 +106,6 @@ class AlignmentModule(pl.LightningModule):
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
         self.losses: list[Loss] = []
-        self.logs_losses = True
         self.encoder, self.objective = encoder, objective
         for one, member in self._pairs():
             self._attach(one, member)
@@ -157,9 +154,9 @@ class AlignmentModule(pl.LightningModule):
     def renew_member(self, member: int, encoder: nn.Module, objective: Objective) -> None:
         """Start the next fit of one member with another encoder of the same type."""
         if isinstance(self.encoder, Ensemble):
-            assert isinstance(self.objective, EnsembleObjective)
+            assert isinstance(self.objective, nn.ModuleList)
             self.encoder.members[member] = encoder
-            self.objective.objectives[member] = objective
+            self.objective[member] = objective
         else:
             self.encoder, self.objective = encoder, objective
         self._attach(objective, encoder)
@@ -223,10 +220,9 @@ class AlignmentModule(pl.LightningModule):
             self.num_steps_done += block.num_steps
         self.num_epochs_done += block.total_steps / block.steps_per_epoch
         self._set_global_step()
-        if self.logs_losses:
-            for loss in self.losses[-len(trained) :]:
-                self.log(loss.metric, loss.value, batch_size=1)
-        if self.logs_losses and self.trainer.loggers:
+        for loss in self.losses[-len(trained) :]:
+            self.log(loss.metric, loss.value, batch_size=1)
+        if self.trainer.loggers:
             # loggers use the value of "step" as the position of logged values
             self.log("step", float(self.num_steps_done), batch_size=1)
 
@@ -307,7 +303,7 @@ class AlignmentModule(pl.LightningModule):
         if bad is not None:
             earlier = [loss.value for loss in self.losses if loss.metric == metric] + losses[:bad]
             step, which = self.num_steps_done + bad + 1, None if self.num_members == 1 else member
-            raise DivergedError(likely_cause(losses[bad], step, earlier, which))
+            raise loss_error(losses[bad], step, earlier, which)
         self.losses.append(Loss(self.num_steps_done + len(losses), losses[-1], metric))
 
 
@@ -316,8 +312,7 @@ def _members(encoder: nn.Module) -> list[nn.Module]:
     return list(encoder.members) if isinstance(encoder, Ensemble) else [encoder]
 
 
-def _objectives(objective: Objective | EnsembleObjective) -> list[Objective]:
+def _objectives(objective: Objective | nn.ModuleList) -> list[Objective]:
     """Return the objectives of an ensemble's members, or the objective itself."""
-    if not isinstance(objective, EnsembleObjective):
-        return [objective]
-    return cast(list[Objective], list(objective.objectives))
+    is_list = isinstance(objective, nn.ModuleList)
+    return cast(list[Objective], list(objective) if is_list else [objective])

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from emea.errors import ConfigError, DivergedError
 
-LOWER_THE_RATE = "A smaller learning rate (model.optimizer.lr) usually helps"
-
 LOSSES_SHOWN = 3
 """Losses before a NaN or infinite one that the error message shows."""
 
-GROWTH = 10.0
-"""A loss that exceeds the first loss by this factor counts as diverging."""
+ADVICE = (
+    "A smaller learning rate (model.optimizer.lr) or a larger model.optimizer.eps usually helps. "
+    "If it happens at the start, check the first weights and the settings of model.objective."
+)
 
 
 def check_encoder(encoder: Any) -> None:
@@ -51,9 +51,8 @@ def check_rows(rows: Any, encoder: nn.Module, num_entities: int, step: int) -> N
             f"here [{num_entities}, width], but it returned {fault}."
         )
     if not torch.isfinite(rows).all():
-        advice = LOWER_THE_RATE if step else "Check its initial weights and its forward()"
         raise DivergedError(
-            f"{name}.forward() returned NaN or infinite embeddings after step {step}. {advice}."
+            f"{name}.forward() returned NaN or infinite embeddings after step {step}. {ADVICE}"
         )
 
 
@@ -71,8 +70,10 @@ def check_gradient(rows: Tensor, encoder: nn.Module) -> None:
         )
 
 
-def likely_cause(loss: float, step: int, earlier: Sequence[float], member: int | None) -> str:
-    """Return a message with the likely cause of a NaN or infinite loss.
+def loss_error(
+    loss: float, step: int, earlier: Sequence[float], member: int | None
+) -> DivergedError:
+    """Return the error for a NaN or infinite loss.
 
     Args:
         loss: The loss.
@@ -80,23 +81,10 @@ def likely_cause(loss: float, step: int, earlier: Sequence[float], member: int |
         earlier: The losses before it that are known, oldest first.
         member: The member of the ensemble whose loss it is; ``None`` for a single encoder.
     """
-    if member is None:
-        name, which = "The loss", "the first step"
-    else:
-        name, which = f"The loss of encoder {member + 1}", "its first step"
-    became = f"{name} became {loss} at step {step}"
-    if not earlier:
-        return (
-            f"{became}, {which}. Check the settings of model.objective and weights that were "
-            "loaded."
-        )
+    name = "The loss" if member is None else f"The loss of encoder {member + 1}"
     shown = ", ".join(f"{value:.3g}" for value in earlier[-LOSSES_SHOWN:])
-    if max(earlier[-LOSSES_SHOWN:]) > GROWTH * earlier[0]:
-        return f"{became} after {shown}: training diverged. {LOWER_THE_RATE}."
-    return (
-        f"{became} after {shown}, which look normal: a gradient became NaN. {LOWER_THE_RATE}, "
-        "and so does a larger model.optimizer.eps."
-    )
+    after = f" after {shown}" if shown else ", its first step"
+    return DivergedError(f"{name} became {loss} at step {step}{after}. {ADVICE}")
 
 
 def _fault(rows: Any, num_entities: int) -> str | None:

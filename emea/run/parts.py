@@ -42,7 +42,7 @@ from emea.em.normaliser import Normaliser
 from emea.em.paper_step import PaperStep
 from emea.em.witnesses import Witnesses
 from emea.encoders.joint_graph import JointGraph, join_graphs
-from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
+from emea.encoders.objective import Ensemble, Objective
 from emea.errors import ConfigError, DataError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.lightning_trainer import LightningSettings
@@ -203,7 +203,7 @@ def _build_module(
     deterministic = torch.are_deterministic_algorithms_enabled()
     return AlignmentModule(
         encoder=encoders[0] if is_one else Ensemble(encoders),
-        objective=objectives[0] if is_one else EnsembleObjective(objectives),
+        objective=objectives[0] if is_one else nn.ModuleList(objectives),
         optimizer=[
             factory(model.optimizer) if model.optimizer else None for model in settings.models
         ],

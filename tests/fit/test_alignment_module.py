@@ -182,9 +182,12 @@ def test_a_nan_loss_stops_the_fit_and_reports_the_step(
 @pytest.mark.parametrize(
     ("first_bad", "growth", "cause"),
     [
-        (1, 1.0, r"step 1, the first step\. Check the settings of model\.objective and weights"),
-        (6, 10.0, r"step 6 after 1e\+03, 1e\+04, 1e\+05: training diverged. A smaller learning"),
-        (6, 1.0, "step 6 after 1, 1, 1, which look normal: a gradient became NaN"),
+        (
+            1,
+            1.0,
+            r"step 1, its first step\. A smaller learning rate .* settings of model\.objective",
+        ),
+        (6, 10.0, r"step 6 after 1e\+03, 1e\+04, 1e\+05\. A smaller learning"),
     ],
 )
 def test_losses_before_it_tell_the_cause(

@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
+from emea.encoders.objective import Ensemble, Objective
 from emea.errors import ConfigError, DivergedError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule, Labels
@@ -43,7 +43,7 @@ def ensemble_of(
 ) -> AlignmentModule:
     """A module of these members between 2 and 3 entities; one optimiser is that of all members."""
     makers = optimizers if isinstance(optimizers, list) else [optimizers] * len(members)
-    both = Ensemble(members), EnsembleObjective(objectives)
+    both = Ensemble(members), nn.ModuleList(objectives)
     return AlignmentModule(*both, makers, num_source=2, num_target=3, **given)
 
 
@@ -66,7 +66,7 @@ def test_a_step_changes_the_active_member_only() -> None:
 
 def test_each_objective_gets_its_own_member() -> None:
     module = ensemble_of([Rows(5, 3), Rows(5, 4)], [Distance(), Distance()])
-    for objective, member in zip(module.objective.objectives, module.encoder.members, strict=True):
+    for objective, member in zip(module.objective, module.encoder.members, strict=True):
         assert objective.attached is member
     fresh, objective = Rows(5, 4), Distance()
     module.renew_member(1, fresh, objective)
@@ -148,8 +148,8 @@ def test_a_joint_fit_alternates_the_steps_of_its_members(
     for member in range(3):
         links = LINKS[member if own_links else 0] + np.array([0, 2])
         labels.append(torch.from_numpy(links))
-        twin.objective.objectives[member].weigh(WEIGHTS[member] if own_links else None)
-    encoders, objectives = twin.encoder.members, twin.objective.objectives
+        twin.objective[member].weigh(WEIGHTS[member] if own_links else None)
+    encoders, objectives = twin.encoder.members, twin.objective
     optimizers = {member: ADAM(encoders[member].parameters()) for member in members}
     losses: dict[int, list[float]] = {member: [] for member in members}
     torch.manual_seed(SEED)
@@ -167,7 +167,7 @@ def test_a_joint_fit_alternates_the_steps_of_its_members(
         assert torch.equal(found.rows, expected.rows)
     for member in members:
         steps = [(module.encoder.members[member], step) for step in range(8)]
-        assert module.objective.objectives[member].prepared == steps
+        assert module.objective[member].prepared == steps
     # counted as if the members ran each block one after the other
     ends = [losses[member][end - 1] for end in (3, 6, 8) for member in members]
     sizes = [size for size in (3, 3, 2) for _ in members]
@@ -202,18 +202,14 @@ HIGH = [100.0] * 10
 @pytest.mark.parametrize(
     ("losses", "fits", "expected"),
     [
-        (
-            (HIGH, [1, 2, 3, 40, NAN, 6]),
-            [((0, 1), 6)],
-            "step 10 after 2, 3, 40: training diverged",
-        ),
+        ((HIGH, [1, 2, 3, 40, NAN, 6]), [((0, 1), 6)], r"step 10 after 2, 3, 40\."),
         ((HIGH, [NAN]), [((0, 1), 6)], "step 2, its first step"),
         ((HIGH, [NAN]), [((0,), 3), ((1,), 3)], "step 4, its first step"),
         # encoders 1 and 3 are trained before it
         (
             (HIGH, [1, 2, 1, NAN], HIGH),
             [((0, 1, 2), 2), ((0,), 2), ((1, 2), 3)],
-            "step 11 after 1, 2, 1, which look normal",
+            r"step 11 after 1, 2, 1\.",
         ),
     ],
 )
@@ -233,7 +229,7 @@ def test_an_encoder_that_diverges_after_resuming_is_shown_with_its_losses_before
     resumed.num_steps_done = module.num_steps_done
     resumed.restore_losses(json.loads(json.dumps(module.losses)))
     assert resumed.losses == module.losses
-    expected = "encoder 1 became nan at step 9 after 2, 3, 40: training diverged"
+    expected = r"encoder 1 became nan at step 9 after 2, 3, 40\."
     with pytest.raises(DivergedError, match=expected):
         fit_members(resumed, data, (0, 1), 2)
 

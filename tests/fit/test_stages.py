@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
+from emea.encoders.objective import Ensemble, Objective
 from emea.fit import training_loop as stages
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule
@@ -33,7 +33,7 @@ def parts_of(untrained: int | None = None, num_members: int = 3) -> Any:
     members = range(num_members)
     module = AlignmentModule(
         Ensemble([Rows(10, 2, member != untrained) for member in members]),
-        EnsembleObjective([ByLinks() for _ in members]),
+        nn.ModuleList([ByLinks() for _ in members]),
         [None if member == untrained else torch.optim.SGD for member in members],
         num_source=5,
         num_target=5,
