@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from emea.data.sorting import numbered_rows
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels import cpu_kernels
-from emea.encoders.kernels.compiled_layers import compiled_layers
+from emea.encoders.kernels.compiled_layers import ACTIVATION_GRADIENTS, compiled_layers
 from emea.encoders.kernels.constant_product import ConstantProduct
 from emea.encoders.kernels.cpu_kernels import EdgeArrays, edge_arrays
 from emea.encoders.kernels.dropout import ByteDropout
@@ -47,9 +47,6 @@ class NeighbourhoodMeans(nn.Module):
 
 
 Activation = Callable[[Tensor], Tensor]
-
-COMPILED_ACTIVATIONS: tuple[Activation, ...] = (torch.relu, torch.tanh)
-"""Activations that the compiled kernels know."""
 
 MAX_CHANNELS, MAX_DIM = 2, 512
 """Channels that the Triton kernels process at once, and the widest row that fits into registers."""
@@ -132,11 +129,11 @@ class ReflectionLayers(nn.Module):
 
     def _uses_triton(self, reflectors: Tensor, num_channels: int) -> bool:
         fits = num_channels <= MAX_CHANNELS and reflectors.shape[1] <= MAX_DIM
-        known = self.activation in COMPILED_ACTIVATIONS
+        known = self.activation in ACTIVATION_GRADIENTS
         return known and fits and kernels.uses_triton(reflectors)
 
     def _uses_numba(self, reflectors: Tensor) -> bool:
-        return self.activation in COMPILED_ACTIVATIONS and cpu_kernels.usable(reflectors)
+        return self.activation in ACTIVATION_GRADIENTS and cpu_kernels.usable(reflectors)
 
     def _edge_orders(self) -> EdgeOrders:
         """Return the orders of the edges; they are computed once, as a CUDA graph may read them."""

@@ -8,22 +8,17 @@ import torch
 from torch import Tensor
 
 from emea.encoders.kernels import cpu_kernels
-from emea.encoders.kernels.cpu_kernels import (
-    Attended,
-    EdgeArrays,
-    Layers,
-    arrays,
-    num_threads,
-    run,
-)
+from emea.encoders.kernels.cpu_kernels import EdgeArrays, num_threads, run
 from emea.encoders.kernels.dropout import kept_bytes, random_bytes
+from emea.matching.compiled import arrays
 from emea.runtime.threads import index_ranges
 
 ACTIVATION_GRADIENTS: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
     torch.relu: lambda grad, out: torch.ops.aten.threshold_backward(grad, out, 0),
     torch.tanh: torch.ops.aten.tanh_backward,
 }
-"""Gradients of the activations, computed from the gradient and the value of the output."""
+"""Gradients of the activations that the compiled kernels know, given the gradient and the value of
+the output."""
 
 
 def compiled_layers(
@@ -60,26 +55,26 @@ class _CompiledLayers(torch.autograd.Function):
         graph, activation, dropout = settings
         w, v = by_neighbour.contiguous(), by_relation.contiguous()
         reflectors = reflectors.contiguous()
-        is_relu = activation is torch.relu
         outputs = reflectors.new_empty(len(starts), w.shape[1] + 1, *starts[0].shape)
         for start, out in zip(starts, outputs[:, 0], strict=True):
-            _activate(start, is_relu, out)
-        attended = cpu_kernels.attend(Layers(graph, outputs, reflectors, w, is_relu), v)
+            out.copy_(activation(start))
+        is_relu = activation is torch.relu
+        attended = cpu_kernels.attend(graph, is_relu, outputs, reflectors, w, v)
         ctx.settings = graph, activation
         wide, ctx.num_kept, ctx.random = _concatenated(outputs.flatten(0, 1), dropout)
-        ctx.save_for_backward(reflectors, w, v, outputs, *attended)
+        ctx.save_for_backward(v, outputs, reflectors, w, *attended)
         return wide
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         graph, activation = ctx.settings
-        reflectors, w, v, outputs, *attended = ctx.saved_tensors
+        v, *saved = ctx.saved_tensors
+        outputs, reflectors, w = saved[:3]
         of_outputs = torch.empty_like(outputs)
         parts = of_outputs.flatten(0, 1)
         active = _of_columns(grads[0].contiguous(), ctx.num_kept, ctx.random, parts)
-        layers = Layers(graph, outputs, reflectors, w, activation is torch.relu)
         of_reflectors, of_w, sums = cpu_kernels.attend_backward(
-            layers, Attended(*attended), active, of_outputs
+            graph, activation is torch.relu, saved, active, of_outputs
         )
         through = ACTIVATION_GRADIENTS[activation]
         of_starts = map(through, of_outputs[:, 0], outputs[:, 0])
@@ -89,14 +84,6 @@ class _CompiledLayers(torch.autograd.Function):
         of_reflectors.addmm_(sums.t(), torch.stack([w, v], dim=2).view(-1, dim))
         of_kernels = (sums @ reflectors).view(num_channels, depth, 2, dim)
         return None, of_reflectors, of_w + of_kernels[:, :, 0], of_kernels[:, :, 1], *of_starts
-
-
-def _activate(start: Tensor, is_relu: bool, out: Tensor) -> None:
-    """Write the activated input of a channel."""
-    if is_relu:
-        torch.clamp_min(start, 0, out=out)  # torch.relu cannot write to a given tensor
-    else:
-        torch.tanh(start, out=out)
 
 
 def _concatenated(parts: Tensor, dropout: float) -> tuple[Tensor, int, Tensor | None]:

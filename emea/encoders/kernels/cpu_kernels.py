@@ -6,7 +6,7 @@ single precision if numba is installed.
 """
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from emea.encoders.kernels.sparse_pattern import SparsePattern
+from emea.matching.compiled import arrays
 from emea.runtime import kernels
 from emea.runtime.threads import available_threads, in_threads, index_ranges
 
@@ -52,61 +53,41 @@ def edge_arrays(edges: SparsePattern, sets: Tensor) -> EdgeArrays:
     return EdgeArrays(*arrays(*rows, *columns))
 
 
-class Layers(NamedTuple):
-    """Holds the reflection layers of all channels and their activated outputs.
-
-    Args:
-        graph: The edges.
-        outputs: ``[num_channels, depth + 1, num_entities, dim]`` inputs of the channels, followed
-            by the activated outputs of their layers.
-        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
-        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
-        is_relu: Whether the activation is a ReLU; otherwise it is the hyperbolic tangent.
-    """
-
-    graph: EdgeArrays
-    outputs: Tensor
-    reflectors: Tensor
-    by_neighbour: Tensor
-    is_relu: bool
-
-
-class Attended(NamedTuple):
-    """Holds what the gradient of the layers needs, apart from their activated outputs.
-
-    Args:
-        out: ``[num_channels, depth, num_entities, dim]`` outputs before activation.
-        along: ``[num_channels, depth, num_edges]`` n.r of each edge.
-        attention: ``[num_channels, depth, num_edges]`` attention of each edge.
-        by_reflector: ``[num_channels, depth, num_sets]`` products of the reflectors with w.
-    """
-
-    out: Tensor
-    along: Tensor
-    attention: Tensor
-    by_reflector: Tensor
-
-
 def usable(values: Tensor) -> bool:
     """Return whether the kernels support this tensor; otherwise torch's operations are used."""
     return values.dtype == torch.float32 and kernels.uses_numba(values)
 
 
-def attend(layers: Layers, by_relation: Tensor) -> Attended:
+def attend(
+    graph: EdgeArrays,
+    is_relu: bool,
+    outputs: Tensor,
+    reflectors: Tensor,
+    by_neighbour: Tensor,
+    by_relation: Tensor,
+) -> tuple[Tensor, ...]:
     """Apply the reflection layers to the inputs of all channels, and write their outputs.
 
     Args:
-        layers: The layers.
+        graph: The edges.
+        is_relu: Whether the activation is a ReLU; otherwise it is the hyperbolic tangent.
+        outputs: ``[num_channels, depth + 1, num_entities, dim]`` inputs of the channels, followed
+            by the activated outputs of their layers.
+        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
+        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
         by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
+
+    Returns:
+        What the gradient needs in addition, ``[num_channels, depth, ...]``: outputs before
+        activation, n.r and attention of each edge, and the products of the reflectors with w.
     """
     from emea.encoders.kernels import numba_source
 
-    graph, outputs, reflectors, by_neighbour, is_relu = layers
     num_channels, depth, dim = by_neighbour.shape
     shape, new = (num_channels, depth), outputs.new_empty
     along, attention = new(2, *shape, len(graph.cols))
     by_reflector = new(*shape, len(reflectors))
-    result = Attended(new(*shape, *outputs.shape[2:]), along, attention, by_reflector)
+    result = new(*shape, *outputs.shape[2:]), along, attention, by_reflector
     results = arrays(*result)
     features, unit_rows = arrays(outputs, reflectors)
     threads = num_threads(num_channels * len(graph.cols) * dim)
@@ -127,13 +108,18 @@ def attend(layers: Layers, by_relation: Tensor) -> Attended:
 
 
 def attend_backward(
-    layers: Layers, attended: Attended, active: Tensor, of_outputs: Tensor
+    graph: EdgeArrays,
+    is_relu: bool,
+    saved: Sequence[Tensor],
+    active: Tensor,
+    of_outputs: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of the reflection layers, and add those of the channels' inputs.
 
     Args:
-        layers: The layers.
-        attended: The results of the layers.
+        graph: The edges.
+        is_relu: Whether the activation is a ReLU.
+        saved: Outputs, reflectors and w as given to ``attend``, and its results.
         active: ``[num_entities]`` whether a row of the outputs has a gradient.
         of_outputs: Gradients in the shape of ``outputs``. Those of inputs are added to, those of
             outputs are overwritten.
@@ -143,7 +129,7 @@ def attend_backward(
         ``features @ w``, and ``[num_channels, depth, 2, num_sets]`` those of ``reflectors @ w`` and
         ``reflectors @ v``.
     """
-    graph, outputs, reflectors, by_neighbour, is_relu = layers
+    outputs, reflectors, by_neighbour, *attended = saved
     num_channels, depth, dim = by_neighbour.shape
     num_parts = min(MAX_PARTS, 1 + len(graph.cols) // EDGES_PER_PART)
     spans = _even_ranges(graph.transposed_starts, num_parts)
@@ -185,11 +171,6 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
     ranges = index_ranges(rows.shape[1], num_threads(len(first) * rows.shape[1]))
     run("pair_distances_backward", ranges, *arrays(rows, first, second, grad, out))
     return out
-
-
-def arrays(*tensors: Tensor) -> list[Any]:
-    """Return the tensors as arrays that share their memory."""
-    return [tensor.detach().numpy() for tensor in tensors]
 
 
 def num_threads(work: int) -> int:

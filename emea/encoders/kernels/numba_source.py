@@ -6,17 +6,14 @@ reordered for SIMD instructions, but NaN and infinite values propagate as usual.
 
 import math
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-TWO = np.float32(2)  # a Python number would turn a product into double precision
+from emea.matching.compiled_loops import compiled
 
-compiled = numba.njit(
-    nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"}
-)
+TWO = np.float32(2)  # a Python number would turn a product into double precision
 
 AHEAD = 4
 """Edges between the request for a row and its use. Rows of large graphs are not in the cache."""

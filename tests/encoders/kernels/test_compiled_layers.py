@@ -84,9 +84,9 @@ def test_the_number_of_threads_does_not_change_a_bit(
     for num_threads in (1, 3):
         monkeypatch.setattr(cpu_kernels, "available_threads", lambda number=num_threads: number)
         outputs, of_outputs = starts.clone(), grads.clone()
-        layers = cpu_kernels.Layers(arrays, outputs, reflectors, w, is_relu=True)
-        attended = cpu_kernels.attend(layers, v)
-        gradients = cpu_kernels.attend_backward(layers, attended, active, of_outputs)
+        attended = cpu_kernels.attend(arrays, True, outputs, reflectors, w, v)
+        saved = outputs, reflectors, w, *attended
+        gradients = cpu_kernels.attend_backward(arrays, True, saved, active, of_outputs)
         results.append([outputs, *attended, *gradients, of_outputs])
     for one, three in zip(*results, strict=True):
         assert torch.equal(one, three)

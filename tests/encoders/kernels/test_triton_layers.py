@@ -11,12 +11,9 @@ from torch import Tensor
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.kernels import edge_orders
+from emea.encoders.kernels.compiled_layers import ACTIVATION_GRADIENTS
 from emea.encoders.kernels.pair_distance import pair_distances
-from emea.encoders.reflection_layers import (
-    COMPILED_ACTIVATIONS,
-    NeighbourhoodMeans,
-    ReflectionLayers,
-)
+from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 from emea.runtime import kernels
 
 
@@ -72,6 +69,7 @@ from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels import constant_product, edge_orders, triton_activation
 from emea.encoders.kernels import triton_attention_gradient, triton_losses
+from emea.encoders.kernels.compiled_layers import ACTIVATION_GRADIENTS
 from emea.encoders.kernels.pair_distance import pair_distances
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 from emea.runtime import kernels
@@ -203,7 +201,7 @@ def test_the_kernels_in_an_interpreter(interpreted: Callable[..., None]) -> None
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("activation", COMPILED_ACTIVATIONS)
+@pytest.mark.parametrize("activation", ACTIVATION_GRADIENTS)
 @pytest.mark.parametrize("num_channels", [1, 2])
 @pytest.mark.parametrize("dim", [3, 100, 128, 200])
 @pytest.mark.parametrize("chunk", [2, 32])
@@ -268,7 +266,7 @@ def test_the_mask_is_even_and_new_each_time(cuda: torch.device) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("activation", COMPILED_ACTIVATIONS)
+@pytest.mark.parametrize("activation", ACTIVATION_GRADIENTS)
 @pytest.mark.parametrize("num_pairs", [0, 3, 2000])
 def test_distances_of_some_rows(activation: Any, num_pairs: int, cuda: torch.device) -> None:
     torch.manual_seed(num_pairs)
