@@ -1,7 +1,5 @@
 """LightEA (Mao et al., EMNLP 2022): label propagation without training."""
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -112,10 +110,8 @@ class LightEA(nn.Module):
         relations = entities.new_zeros(2 * self.num_relations, self.dim)
         by_entity, by_relation = self.projections()
         # a layer is projected at once and then replaced by the next one: all layers would not fit
-        of_entities, of_relations = (
-            Projection(entities, by_entity),
-            Projection(relations, by_relation),
-        )
+        of_entities = Projection(entities, by_entity)
+        of_relations = Projection(relations, by_relation)
         of_entities.add(entities)
         for _ in range(self.depth):  # relations have no features before the first round
             entities, relations = self._round(entities, relations)
@@ -225,16 +221,10 @@ def whitened(rows: Tensor, strength: float) -> Tensor:
     return normalize_(rows @ (directions * scale @ directions.T).to(rows))
 
 
-@runtime_checkable
-class Propagating(Protocol):
-    """Interface of an encoder whose embeddings are computed from labels."""
-
-    def propagate(self, links: Tensor, weights: Tensor | None = None) -> None:
-        """Derive the embeddings from links in joint entity ids; weights are from 0 to 1."""
-
-
 class LabelPropagation(Objective):
     """Passes the links to an encoder that needs no training; there is no loss to minimise.
+
+    The encoder has a method ``propagate`` like that of ``LightEA``.
 
     Args:
         weighted: Whether the encoder gets the weights of the links, such as the beliefs of
@@ -247,12 +237,13 @@ class LabelPropagation(Objective):
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Propagate the labels once; the loss is zero and has no gradient."""
-        if not isinstance(encoder, Propagating):
+        propagate = getattr(encoder, "propagate", None)
+        if propagate is None:
             raise ConfigError(
                 f"{type(encoder).__name__} cannot propagate labels. Use another model.objective."
             )
         if self.weighted:
-            encoder.propagate(links, self.link_weights)
+            propagate(links, self.link_weights)
         else:
-            encoder.propagate(links)
+            propagate(links)
         return links.new_zeros((), dtype=torch.float32)
