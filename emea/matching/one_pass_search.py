@@ -18,47 +18,17 @@ ROWS_PER_GROUP = 2**14
 
 
 @dataclass(frozen=True, eq=False)
-class CandidateLists:
-    """Holds the candidates of every entity of one side, by ascending id, and their dot products.
-
-    Args:
-        columns: ``[num_queries, length]`` ids of the candidates.
-        dots: ``[num_queries, length]`` their exact dot products with the entity.
-    """
-
-    columns: Tensor
-    dots: Tensor
-
-    @classmethod
-    def of(cls, queries: Tensor, vectors: Tensor, columns: Tensor) -> "CandidateLists":
-        """Score candidates exactly.
-
-        Args:
-            queries: ``[num_queries, dim]`` unit vectors, or zeros.
-            vectors: ``[num_vectors, dim]`` unit vectors.
-            columns: ``[num_queries, length]`` ids of the candidates. A zero vector, such as that
-                of an entity that no label reaches, gets other candidates.
-        """
-        missing = (queries == 0).all(1)
-        if bool(missing.any()):
-            spread = spread_rows(vectors, columns.shape[1])
-            columns = torch.where(missing.unsqueeze(1), spread, columns)
-        # sorted by id, so that ties do not depend on the order of the approximate scores
-        columns = columns.sort(1).values
-        return cls(columns, _dots(queries, vectors, columns))
-
-
-@dataclass(frozen=True, eq=False)
 class Shortlists:
     """Holds the candidates of every entity of both sides with their exact dot products.
 
     Args:
-        source: Candidates of the source entities among the targets.
-        target: Candidates of the target entities among the sources.
+        source: Candidates of the source entities among the targets, by ascending id, and their
+            dot products, both ``[num_source, length]``.
+        target: Those of the target entities among the sources.
     """
 
-    source: CandidateLists
-    target: CandidateLists
+    source: tuple[Tensor, Tensor]
+    target: tuple[Tensor, Tensor]
 
     def groups(self, least: int) -> Iterator[SearchGroup]:
         """Yield every source entity once, with its candidates.
@@ -69,16 +39,17 @@ class Shortlists:
         Raises:
             ConfigError: If the lists are shorter.
         """
-        num_source, length = self.source.columns.shape
+        columns, dots = self.source
+        num_source, length = columns.shape
         if least > length:
             raise ConfigError(
                 f"search.shortlist={length} is too short for {least} candidates per entity. "
                 f"Set search.shortlist={10 * least}."
             )
-        rows = torch.arange(num_source)
-        for part in torch.split(rows, ROWS_PER_GROUP):
-            ids = slice(int(part[0]), int(part[-1]) + 1)
-            yield SearchGroup(part, self.source.columns[ids], self.source.dots[ids])
+        parts = torch.split(torch.arange(num_source), ROWS_PER_GROUP)
+        yield from map(
+            SearchGroup, parts, columns.split(ROWS_PER_GROUP), dots.split(ROWS_PER_GROUP)
+        )
 
     def reversed(self) -> "Shortlists":
         """Return the lists with the two sides exchanged."""
@@ -114,13 +85,28 @@ class OnePassSearch:
             raise ConfigError("search=one_pass runs on the CPU. Set trainer=cpu or search=exact.")
         lengths = min(self.shortlist, len(target)), min(self.shortlist, len(source))
         of_source, of_target = best_pairs(source, target, lengths)
-        return Shortlists(
-            CandidateLists.of(source, target, of_source),
-            CandidateLists.of(target, source, of_target),
-        )
+        return Shortlists(_scored(source, target, of_source), _scored(target, source, of_target))
 
 
-def spread_rows(vectors: Tensor, num_rows: int) -> Tensor:
+def _scored(queries: Tensor, vectors: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+    """Return candidates by ascending id, and their exact dot products.
+
+    Args:
+        queries: ``[num_queries, dim]`` unit vectors, or zeros.
+        vectors: ``[num_vectors, dim]`` unit vectors.
+        columns: ``[num_queries, length]`` ids of the candidates. A zero vector, such as that of an
+            entity that no label reaches, gets other candidates.
+    """
+    missing = (queries == 0).all(1)
+    if bool(missing.any()):
+        spread = _spread_rows(vectors, columns.shape[1])
+        columns = torch.where(missing.unsqueeze(1), spread, columns)
+    # sorted by id, so that ties do not depend on the order of the approximate scores
+    columns = columns.sort(1).values
+    return columns, _dots(queries, vectors, columns)
+
+
+def _spread_rows(vectors: Tensor, num_rows: int) -> Tensor:
     """Return rows that are evenly spaced along a fixed direction, independent of entity ids."""
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(vectors.shape[1], generator=generator).to(vectors)

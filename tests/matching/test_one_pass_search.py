@@ -100,12 +100,12 @@ def test_equal_targets_get_equal_scores() -> None:
 def test_zero_vectors_have_candidates_that_do_not_depend_on_ids() -> None:
     source, target = unit_vectors()
     source[[3, 500]] = 0
-    lists = OnePassSearch(shortlist=20)(source, target).source
-    assert lists.columns[3].unique().numel() == 20
-    assert torch.equal(lists.columns[3], lists.columns[500])
+    columns, _ = OnePassSearch(shortlist=20)(source, target).source
+    assert columns[3].unique().numel() == 20
+    assert torch.equal(columns[3], columns[500])
     order = torch.randperm(len(target), generator=torch.Generator().manual_seed(1))
-    moved = OnePassSearch(shortlist=20)(source, target[order]).source
-    assert torch.equal(order[moved.columns[3]].sort().values, lists.columns[3])
+    moved, _ = OnePassSearch(shortlist=20)(source, target[order]).source
+    assert torch.equal(order[moved[3]].sort().values, columns[3])
 
 
 def test_a_shortlist_below_k_is_an_error() -> None:
