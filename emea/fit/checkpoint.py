@@ -33,18 +33,14 @@ class Progress(NamedTuple):
 
     Args:
         num_stages: Number of finished stages; each encoder of an ensemble has its own.
-        plain: The observer's measurements that are plain values.
+        plain: The observer's measurements that are plain values. Their history has an entry for
+            the first training and for each EM iteration.
         arrays: The observer's measurements that are arrays.
     """
 
     num_stages: int
     plain: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
-
-    @property
-    def num_points(self) -> int:
-        """Number of recorded points: one for the first training and for each EM iteration."""
-        return len(self.plain["history"])
 
 
 def save_checkpoint(

@@ -97,7 +97,7 @@ def start_or_resume(folder: Path, header: RunHeader, resumes: bool = False) -> S
         return header, None
     checkpoint = resumable(folder)
     progress = load_progress(checkpoint) if checkpoint else None
-    keep_points(folder, progress.num_points if progress else 0)
+    keep_points(folder, len(progress.plain["history"]) if progress else 0)
     kept = {name: tag for name, tag in earlier.tags.items() if name in KEPT_TAGS}
     its_own = replace(
         header,
