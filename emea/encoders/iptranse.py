@@ -16,15 +16,17 @@ from emea.matching.candidates import mutual_best, top_candidates
 from emea.matching.similarity import Cosine
 
 
+def equal_pairs(values: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return all index pairs ``(i, j)`` with ``values[i] == keys[j]``, ascending."""
+    order = np.argsort(keys, kind="stable")
+    starts, ends = (np.searchsorted(keys[order], values, side) for side in ("left", "right"))
+    first = np.repeat(np.arange(len(values)), ends - starts)
+    return first, order[starts[first] + places_in_runs(ends - starts)]
+
+
 def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
     """Return index pairs ``(i, j)`` of triples where the tail of ``i`` is the head of ``j``."""
-    order = np.argsort(triples[:, 0], kind="stable")
-    heads = triples[order, 0]
-    starts = np.searchsorted(heads, triples[:, 2], side="left")
-    counts = np.searchsorted(heads, triples[:, 2], side="right") - starts
-    first = np.repeat(np.arange(len(triples)), counts)
-    offsets = places_in_runs(counts)
-    return first, order[starts[first] + offsets]
+    return equal_pairs(triples[:, 2], triples[:, 0])
 
 
 def two_hop_pairs(triples: IntArray, num_common: int) -> IntArray:
@@ -69,16 +71,9 @@ def composed_relations(triples: IntArray, max_ends: int) -> tuple[IntArray, IntA
     num_ends = num_tails[first] * num_tails[second]
     near = num_ends <= max_ends
     first, second, num_ends = first[near], second[near], num_ends[near]
-    direct = np.argsort(head * width + tail, kind="stable")
-    keys = (head * width + tail)[direct]
-    wanted = head[first] * width + tail[second]
-    starts = np.searchsorted(keys, wanted, side="left")
-    counts = np.searchsorted(keys, wanted, side="right") - starts
-    path = np.repeat(np.arange(len(first)), counts)
-    offsets = places_in_runs(counts)
-    direct_relation = relation[direct[starts[path] + offsets]]
-    paths = np.stack([relation[first[path]], relation[second[path]], direct_relation], axis=1)
-    return paths, num_ends[path]
+    path, direct = equal_pairs(head[first] * width + tail[second], head * width + tail)
+    steps = first[path], second[path], direct
+    return np.stack([relation[step] for step in steps], axis=1), num_ends[path]
 
 
 class IPTransE(nn.Module):
