@@ -283,13 +283,12 @@ class AliNetObjective(Objective):
         hinges = (self._hinge(rows, source, false_targets) * unlinked).sum()
         unlinked = encoder.partners[false_sources] != target.unsqueeze(1)
         hinges = hinges + (self._hinge(rows, target, false_sources) * unlinked).sum()
-        relational: Tensor = self._triples_per_relation(encoder) * encoder.consistency(rows)
+        share = self.batch_size // max(1, encoder.num_relations)
+        relational: Tensor = (share if share > 1 else self.relation_window) * encoder.consistency(
+            rows
+        )
         contrastive = apart.square().sum() + self.balance * hinges
         return contrastive + self.relation_weight * relational
-
-    def _triples_per_relation(self, encoder: AliNet) -> int:
-        share = self.batch_size // max(1, encoder.num_relations)
-        return share if share > 1 else self.relation_window
 
     def _hinge(self, rows: Tensor, ends: Tensor, false: Tensor) -> Tensor:
         """Return the loss of each negative pair of these ends."""
@@ -300,15 +299,13 @@ class AliNetObjective(Objective):
     def _draw_links(self, links: Tensor) -> Tensor:
         size = min(self.batch_size, len(links))
         if self.link_weights is None:
-            return self._draw(len(links), (size,))
+            return torch.randint(len(links), (size,), device=links.device)
         return drawn_links(links, size, self.link_weights)
 
     def _draw_near(self, near: Tensor, picked: Tensor) -> Tensor:
-        columns = self._draw(near.shape[1], (len(picked), self.num_negatives))
+        shape = len(picked), self.num_negatives
+        columns = torch.randint(near.shape[1], shape, device=near.device)
         return near[picked.unsqueeze(1), columns].long()
-
-    def _draw(self, high: int, shape: tuple[int, ...]) -> Tensor:
-        return torch.randint(high, shape, device=self.near_targets.device)
 
     def _start(self, encoder: AliNet, links: Tensor) -> None:
         size, num_source, device = len(encoder.features), encoder.num_source, links.device
