@@ -24,10 +24,6 @@ class CSLS:
     k: int
     search: Search = field(default_factory=ExactSearch)
 
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ValueError(f"CSLS needs at least one neighbour, got k={self.k}")
-
     def __call__(self, source: Tensor, target: Tensor) -> Similarity:
         """Return the similarity of two sets of embeddings."""
         cosine = Cosine(self.search)(source, target)

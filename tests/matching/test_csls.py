@@ -56,9 +56,3 @@ def test_zero_vectors_give_numbers() -> None:
     scores = all_scores(CSLS(3)(source, target))
     assert not scores.isnan().any()
     assert torch.equal(scores[:, 0], scores[:, 1])
-
-
-@pytest.mark.parametrize("k", [0, -1])
-def test_no_neighbours_are_refused(k: int) -> None:
-    with pytest.raises(ValueError, match="at least one neighbour"):
-        CSLS(k)
