@@ -143,16 +143,6 @@ def save_matching(
     write_atomic(path, serialised(copied(tensors), "{}"))
 
 
-def read_module(path: Path) -> dict[str, Tensor]:
-    """Return the parameters and buffers of the encoder in a checkpoint.
-
-    Raises:
-        DataError: If the file is damaged.
-    """
-    tensors, _ = read_tensors(path)
-    return below(tensors, "module.")
-
-
 def load_checkpoint(path: Path, parts: TrainingParts) -> None:
     """Restore the state of a run from a checkpoint.
 

@@ -15,7 +15,8 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import check_rejected
 from emea.errors import DataError
-from emea.fit.checkpoint import read_module
+from emea.fit.checkpoint import below
+from emea.fit.tensor_file import read_tensors
 from emea.matching.beliefs import Matching
 from emea.record.checked_files import read_file
 from emea.record.run_folder import CHECKPOINT_FILE
@@ -115,7 +116,7 @@ class Update:
         known.targets[moved[:, 0]] = torch.from_numpy(moved[:, 1])
         known.probs[moved[:, 0]] = weights.double()
         checkpoint = self.run.folder / CHECKPOINT_FILE
-        encoder = read_module(checkpoint) if checkpoint.exists() else {}
+        encoder = below(read_tensors(checkpoint)[0], "module.") if checkpoint.exists() else {}
         entities = [RowMap(one.old_entities, one.old.num_entities) for one in self.versions]
         relations = [RowMap(one.old_relations, one.old.num_relations) for one in self.versions]
         maps = [joint_rows(entities), joint_rows(relations, 2), joint_rows(relations, 1)]
