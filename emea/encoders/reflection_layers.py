@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from emea.data.sorting import numbered_rows
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels import cpu_kernels
-from emea.encoders.kernels.compiled_layers import ACTIVATION_GRADIENTS, compiled_layers
+from emea.encoders.kernels.compiled_layers import ACTIVATION_GRADIENTS, CompiledLayers
 from emea.encoders.kernels.constant_product import ConstantProduct
 from emea.encoders.kernels.cpu_kernels import EdgeArrays, edge_arrays
 from emea.encoders.kernels.dropout import ByteDropout
@@ -116,8 +116,9 @@ class ReflectionLayers(nn.Module):
             given = (self._edge_orders(), self.activation, dropout)
             return triton_layers(*given, starts, *parameters)
         if self._uses_numba(reflectors):
-            graph = self._edge_arrays()
-            return compiled_layers(graph, self.activation, dropout, starts, *parameters)
+            settings = self._edge_arrays(), self.activation, dropout
+            compiled: Tensor = CompiledLayers.apply(settings, *parameters, *starts)  # type: ignore[no-untyped-call]
+            return compiled
         # torch's products process one channel at a time
         columns = [
             rows

@@ -1,7 +1,7 @@
 """All reflection layers of an encoder on a CPU, as one differentiable function."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,28 +21,14 @@ ACTIVATION_GRADIENTS: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
 the output."""
 
 
-def compiled_layers(
-    graph: EdgeArrays,
-    activation: Any,
-    dropout: float,
-    starts: Sequence[Tensor],
-    *parameters: Tensor,
-) -> Tensor:
-    """Return the concatenation of all depths of all channels with dropout.
+class CompiledLayers(torch.autograd.Function):
+    """Computes the concatenation of all depths of all channels with dropout.
 
-    Args:
-        graph: The edges of the joint graph.
-        activation: Function that is applied to the inputs and after each layer.
-        dropout: Share of the output to drop, as in ``ByteDropout``; 0 in evaluation.
-        starts: ``[num_entities, dim]`` input of each channel.
-        *parameters: Reflectors, w and v, as in ``ReflectionLayers``.
+    The settings are the edges of the joint graph, the activation, and the share of the output to
+    drop, as in ``ByteDropout``; it is 0 in evaluation. Then follow the reflectors, w and v as in
+    ``ReflectionLayers``, and the ``[num_entities, dim]`` input of each channel.
     """
-    settings = (graph, activation, dropout)
-    rows = _CompiledLayers.apply(settings, *parameters, *starts)  # type: ignore[no-untyped-call]
-    return cast(Tensor, rows)
 
-
-class _CompiledLayers(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
@@ -52,6 +38,7 @@ class _CompiledLayers(torch.autograd.Function):
         by_relation: Tensor,
         *starts: Tensor,
     ) -> Tensor:
+        """Return ``[num_entities, num_channels * (depth + 1) * dim]``."""
         graph, activation, dropout = settings
         w, v = by_neighbour.contiguous(), by_relation.contiguous()
         reflectors = reflectors.contiguous()
@@ -67,6 +54,7 @@ class _CompiledLayers(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of all arguments."""
         graph, activation = ctx.settings
         v, *saved = ctx.saved_tensors
         outputs, reflectors, w = saved[:3]
