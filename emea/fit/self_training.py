@@ -44,19 +44,16 @@ class SelfTraining(pl.Callback):
         self.epochs_per_turn = epochs_per_turn
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Prepare the next turn, if any."""
+        """Add mined pairs to the labels and set the length of the next turn, if any."""
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, AlignmentModule) and isinstance(data, LabelDataModule)
         assert trainer.max_epochs is not None
-        if trainer.current_epoch + 1 < trainer.max_epochs:
-            self.prepare_turn(pl_module, data)
-
-    def prepare_turn(self, module: AlignmentModule, data: LabelDataModule) -> None:
-        """Add mined pairs to the labels and set the length of the next turn."""
+        if trainer.current_epoch + 1 == trainer.max_epochs:
+            return
         labels = data.labels
-        mined = self.mined(module, labels)
+        mined = self.mined(pl_module, labels)
         data.add(mined)
-        data.plan(self.epochs_per_turn, module.steps_per_epoch(len(data.links)))
+        data.plan(self.epochs_per_turn, pl_module.steps_per_epoch(len(data.links)))
         logger.info("Self-training: added %d pairs to %d labels", len(mined), len(labels))
 
     def mined(self, module: AlignmentModule, labels: IntArray) -> IntArray:
