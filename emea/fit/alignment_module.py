@@ -107,7 +107,7 @@ class AlignmentModule(pl.LightningModule):
         self.num_epochs_done = 0.0
         self.losses: list[Loss] = []
         self.encoder, self.objective = encoder, objective
-        for one, member in self._pairs():
+        for one, member in zip(_objectives(objective), _members(encoder), strict=True):
             self._attach(one, member)
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
@@ -140,12 +140,8 @@ class AlignmentModule(pl.LightningModule):
 
     def trained(self) -> list[tuple[Objective, nn.Module]]:
         """Return the objective and the encoder of each active member."""
-        pairs = self._pairs()
-        return [pairs[member] for member in self.active_members]
-
-    def _pairs(self) -> list[tuple[Objective, nn.Module]]:
-        """Return the objective and the encoder of each member."""
-        return list(zip(_objectives(self.objective), _members(self.encoder), strict=True))
+        objectives, encoders = _objectives(self.objective), _members(self.encoder)
+        return [(objectives[member], encoders[member]) for member in self.active_members]
 
     def has_optimizer(self, member: int) -> bool:
         """Return whether a member has parameters to train."""

@@ -129,19 +129,15 @@ class LabelDataModule(pl.LightningDataModule):
         for links, weights in labels:
             if links.dtype != torch.int64 or links.shape != (len(links), 2):
                 raise ValueError("its links are not pairs of entities")
-            if not self._holds(links):
+            sources, targets = links.T
+            is_known = (sources >= 0) & (sources < self.num_source) & (targets >= self.num_source)
+            if self.num_target is not None:
+                is_known &= targets < self.num_source + self.num_target
+            if not is_known.all():
                 raise ValueError("its links are not between these graphs")
             if weights is not None and weights.shape != links.shape[:1]:
                 raise ValueError("not every link has a weight")
         self.member_labels = list(labels)
-
-    def _holds(self, links: Tensor) -> bool:
-        """Return whether source and target ids are within the ranges of these graphs."""
-        sources, targets = links.T
-        is_known = (sources >= 0) & (sources < self.num_source) & (targets >= self.num_source)
-        if self.num_target is not None:
-            is_known &= targets < self.num_source + self.num_target
-        return bool(is_known.all())
 
     def add(self, links: IntArray) -> None:
         """Add links from the next turn on; they have weight 1 if the others have weights."""

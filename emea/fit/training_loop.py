@@ -172,7 +172,10 @@ class TrainingLoop:
                 num_epochs = round(module.num_epochs_done - epochs)
                 self.observer.log_iteration(time.perf_counter() - start - elsewhere, num_epochs)
                 start, epochs = time.perf_counter(), module.num_epochs_done
-                self._save(None if num_after == len(plan) else num_after)
+                saved = None
+                if num_after < len(plan):
+                    saved = Progress(num_after, *self.observer.state())
+                save_checkpoint(self.checkpoint, parts, saved, self.writer)
         module.release_graphs()
 
     def _trained(self, stage: Stage, progress: StepProgress) -> bool:
@@ -206,13 +209,6 @@ class TrainingLoop:
             self.observer.restore(progress.plain, progress.arrays)
         logger.info("Resuming after stage %d", progress.num_stages)
         return progress.num_stages
-
-    def _save(self, num_stages: int | None) -> None:
-        """Save the state after so many stages; ``None`` means after the last one."""
-        progress = None
-        if num_stages is not None:
-            progress = Progress(num_stages, *self.observer.state())
-        save_checkpoint(self.checkpoint, self.parts, progress, self.writer)
 
 
 def fit_stage(
