@@ -125,8 +125,7 @@ OtherSums = Callable[[Tensor], Tensor]
 def _other_sums(table: PairTable) -> tuple[OtherSums, OtherSums]:
     """Return the sums over the pairs of each source entity, and of each target entity."""
     if not kernels.uses_numba(table.targets, OPERATIONS_PER_PAIR * table.targets.numel()):
-        of_targets = partial(_sums_by_target, table)
-        return partial(_torch_sums, _sums_by_source), partial(_torch_sums, of_targets)
+        return partial(_torch_sums, None), partial(_torch_sums, table)
     places = table.filled.flatten().nonzero().squeeze(1)
     targets = table.targets.flatten()[places]
     by_target = places[torch.argsort(targets, stable=True)]
@@ -149,25 +148,23 @@ def _compiled_sums(groups: tuple[Tensor, Tensor], terms: Tensor) -> Tensor:
     return sums
 
 
-def _torch_sums(sums: Callable[[Tensor], Tensor], terms: Tensor) -> Tensor:
+def _torch_sums(table: PairTable | None, terms: Tensor) -> Tensor:
     """Return 1 + the sum of the other terms of each pair's entity, ``[num_source, width]``.
 
     Subtracting a term from its sum would cancel if the term is most of the sum. At most one term
     of an entity is more than half of it; the others of such a term are summed without it.
 
     Args:
-        sums: Returns the sum of an entity's terms for each of its pairs.
+        table: The pairs, to sum those of each target entity; ``None`` for the source entities.
         terms: ``[num_source, width]``, not negative, about 0 in empty slots.
     """
+
+    def sums(values: Tensor) -> Tensor:
+        if table is None:
+            return values.sum(1, keepdim=True)
+        by_target = table.sum_by_target(values)
+        return by_target.index_select(0, table.targets.flatten()).view_as(values)
+
     total = 1 + sums(terms)
     is_most = terms > total / 2
     return torch.where(is_most, 1 + sums(terms.masked_fill(is_most, 0)), total - terms)
-
-
-def _sums_by_source(values: Tensor) -> Tensor:
-    return values.sum(1, keepdim=True)
-
-
-def _sums_by_target(table: PairTable, values: Tensor) -> Tensor:
-    sums = table.sum_by_target(values)
-    return sums.index_select(0, table.targets.flatten()).view_as(values)
