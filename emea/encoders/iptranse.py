@@ -127,10 +127,6 @@ class IPTransE(nn.Module):
         """Return the embeddings of these entities."""
         return normalize(self.entities).index_select(0, self.row_of[entities])
 
-    def relation_rows(self) -> Tensor:
-        """Return the embeddings of all relations."""
-        return normalize(self.relations)
-
 
 def truncated_normal(size: int, dim: int) -> nn.Parameter:
     """Return normal values of variance ``1 / dim``, truncated at two standard deviations."""
@@ -204,7 +200,7 @@ class IPTransEObjective(Objective):
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Return the loss of one step."""
         assert isinstance(encoder, IPTransE)
-        relations = encoder.relation_rows()
+        relations = normalize(encoder.relations)
         loss = relations.sum() * 0
         if len(encoder.triples):
             loss = loss + self._triple_loss(encoder, relations)
