@@ -57,7 +57,8 @@ def best_pairs(rows: Tensor, columns: Tensor, lengths: tuple[int, int]) -> tuple
         lengths: Number of columns per row, and of rows per column.
     """
     num_rows, num_columns = len(rows), len(columns)
-    rows, columns = _compressed(rows, columns)
+    compressed = rounded if has_fast_int8() else Tensor.float
+    rows, columns = compressed(rows), compressed(columns)
     columns = torch.nn.functional.pad(columns, (0, 0, 0, -num_columns % GROUP))
     num_threads = max(1, min(available_threads(), num_rows // MIN_ROWS_PER_THREAD))
     parts = index_ranges(num_rows, num_threads)
@@ -215,13 +216,6 @@ def has_fast_int8() -> bool:
 def _has(features: tuple[str, ...]) -> bool:
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(map(capabilities.get, features))
-
-
-def _compressed(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the vectors of both sides in the type in which they are compared."""
-    if not has_fast_int8():
-        return rows.float(), columns.float()
-    return rounded(rows), rounded(columns)
 
 
 def rounded(vectors: Tensor) -> Tensor:

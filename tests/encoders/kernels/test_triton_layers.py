@@ -69,7 +69,6 @@ from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels import constant_product, edge_orders, triton_activation
 from emea.encoders.kernels import triton_attention_gradient, triton_losses
-from emea.encoders.kernels.compiled_layers import ACTIVATION_GRADIENTS
 from emea.encoders.kernels.pair_distance import pair_distances
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 from emea.runtime import kernels
