@@ -101,13 +101,7 @@ def segment_starts(ids: IntArray, num_segments: int) -> IntArray:
 
 def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
     """Multiply the sparse matrix by a dense one, without gradient."""
-    if kernels.uses_triton(dense):
-        from emea.encoders.kernels import triton_sparse  # torch may come without Triton
-
-        return triton_sparse.matmul(
-            pattern.chunks("row"), pattern.shape[0], pattern.cols, values, dense
-        )
-    return _product(pattern.row_starts, pattern.cols, values, pattern.shape, dense)
+    return _product(pattern, "row", values, dense)
 
 
 def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
@@ -127,15 +121,7 @@ def product_of_transposed(
         dense: The dense matrix.
         marks: Bytes: whether a row of the dense matrix can differ from zero; ``None`` if all can.
     """
-    cols = pattern.transposed_rows
-    if kernels.uses_triton(dense):
-        from emea.encoders.kernels import triton_sparse
-
-        return triton_sparse.matmul(
-            pattern.chunks("transposed"), pattern.shape[1], cols, values, dense, marks
-        )
-    shape = (pattern.shape[1], pattern.shape[0])
-    return _product(pattern.transposed_starts, cols, values, shape, dense)
+    return _product(pattern, "transposed", values, dense, marks)
 
 
 def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
@@ -154,13 +140,21 @@ def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
 
 
 def _product(
-    starts: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int], dense: Tensor
+    pattern: SparsePattern, side: str, values: Tensor, dense: Tensor, marks: Tensor | None = None
 ) -> Tensor:
-    """Multiply a CSR matrix with a dense matrix.
+    """Multiply the matrix (``row``) or its transpose (``transposed``) with a dense matrix.
 
     In single precision on a CPU, ``embedding_bag`` computes the rows. It adds in the same order as
     torch's sparse product and takes about half its time with MKL, and even less without MKL.
     """
+    shape, starts, cols = pattern.shape, pattern.row_starts, pattern.cols
+    if side == "transposed":
+        shape = (pattern.shape[1], pattern.shape[0])
+        starts, cols = pattern.transposed_starts, pattern.transposed_rows
+    if kernels.uses_triton(dense):
+        from emea.encoders.kernels import triton_sparse  # torch may come without Triton
+
+        return triton_sparse.matmul(pattern.chunks(side), shape[0], cols, values, dense, marks)
     if not uses_bags(dense) or not len(cols):
         return _csr(starts, cols, values, shape) @ dense
     # detached, because torch otherwise also prepares a gradient that is not used
