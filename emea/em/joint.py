@@ -190,19 +190,25 @@ class ExcludedPairs(StepWrapper):
         """Remove the excluded pairs from the report of the wrapped step."""
         joint = self.step(similarity, visible, neural)
         kept = ~self.excludes(*torch.from_numpy(joint.labels).T)
-        weights = joint.label_weights
+        weights, ranking = joint.label_weights, joint.ranking
+        if ranking is not None:
+            excluded = self._excluded(ranking.table.targets)
+            ranking = replace(ranking, scores=ranking.scores.masked_fill(excluded, -torch.inf))
         return replace(
             joint,
             beliefs=self.possible(joint.beliefs),
+            ranking=ranking,
             labels=joint.labels[kept.numpy()],
             label_weights=None if weights is None else weights[kept],
         )
 
     def possible(self, beliefs: Beliefs) -> Beliefs:
         """Return the beliefs, with probability 0 for excluded pairs."""
-        sources = torch.arange(beliefs.num_source, device=beliefs.targets.device).unsqueeze(1)
-        excluded = self.excludes(sources, beliefs.targets)
-        return replace(beliefs, probs=beliefs.probs.masked_fill(excluded, 0))
+        return replace(beliefs, probs=beliefs.probs.masked_fill(self._excluded(beliefs.targets), 0))
+
+    def _excluded(self, targets: Tensor) -> Tensor:
+        """Return which candidates, ``[num_source, width]``, are excluded."""
+        return self.excludes(torch.arange(len(targets), device=targets.device).unsqueeze(1), targets)
 
 
 class LocalStep(StepWrapper):

@@ -36,8 +36,8 @@ def answer(config: DictConfig, files: tuple[Path, Path], folder: Path, **links: 
         for graph in (pair.source, pair.target)
         if graph.kinds is not None
     ]
-    assert all(kinds[0][source] == kinds[1][target] for source, target, _ in rows)
-    return {(one.partition("#")[2], other.partition("#")[2]) for one, other, _ in rows}
+    assert all(kinds[0][source] == kinds[1][target] for source, target, *_ in rows)
+    return {(one.partition("#")[2], other.partition("#")[2]) for one, other, *_ in rows}
 
 
 def test_names_alone_align_ontologies(tiny_config: Configs, tmp_path: Path) -> None:
@@ -45,12 +45,16 @@ def test_names_alone_align_ontologies(tiny_config: Configs, tmp_path: Path) -> N
     assert answer(config, write_ontologies(tmp_path), tmp_path / "run") == GOLD
 
 
-@pytest.mark.parametrize("em", ["paper", "one_to_one"])
-def test_encoders_match_within_kinds(em: str, tiny_config: Configs, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "settings", [("em=paper",), ("em=one_to_one",), ("em=one_to_one", "ensemble=independent")]
+)
+def test_encoders_match_within_kinds(
+    settings: tuple[str, ...], tiny_config: Configs, tmp_path: Path
+) -> None:
     links = tmp_path / "links.tsv"
     named = [("Person", "Person"), ("writesPaper", "writes_paper"), ("Document", "Document")]
     links.write_text("".join(f"http://a.org#{a}\thttp://b.org#{b}\n" for a, b in named))
-    config = tiny_config(f"em={em}", "model=lightea", "em.iterations=1", "split=known")
+    config = tiny_config(*settings, "model=lightea", "em.iterations=1", "split=known")
     found = answer(config, write_ontologies(tmp_path), tmp_path / "run", links=links)
     assert len(found) > len(named)
 
