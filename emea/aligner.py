@@ -249,9 +249,7 @@ class Aligner:
 
     def _take(self, run: FinishedRun) -> None:
         """Use a finished run; its folder is not needed afterwards."""
-        explainer = Explainer(run)
-        explainer.prepare()
-        self._explainer, self._records = explainer, read_records(run.folder)
+        self._explainer, self._records = Explainer(run), read_records(run.folder)
 
     def predict(
         self,

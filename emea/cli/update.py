@@ -57,8 +57,8 @@ def main(arguments: Sequence[str]) -> int:
     folder = options.out or run.with_name(f"{run.resolve().name}-updated")
     _check(options, folder)
     # torch is imported after the command line and the folder were checked.
-    from emea.explain.entities import run_answers
     from emea.run.finished_run import load_run
+    from emea.run.predicting import run_answers
     from emea.update.graph_versions import changes_between, counts, write_changes
     from emea.update.planning import plan_update
     from emea.update.updating import named_answers

@@ -5,17 +5,14 @@ from pathlib import Path
 
 import torch
 
-from emea.answer.exporting import ALIGNMENT_FILE, answered_pairs, cell
 from emea.data.formats.tab_file import read_bytes
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import EntityIndex
 from emea.errors import DataError
 from emea.explain.explanation import Entity, Relation
 from emea.matching.beliefs import Beliefs
-from emea.record.checked_files import read_file
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.support import neighbours_of, relations_between
-from emea.run.finished_run import FinishedRun
 
 
 def ranked_targets(beliefs: Beliefs, source: int) -> list[int]:
@@ -104,31 +101,6 @@ class GraphSide:
     def relations(self, head: int, tail: int) -> tuple[Relation, ...]:
         """Return the relations from one entity to another."""
         return tuple(map(self.relation, relations_between(self.triples, head, tail)))
-
-
-def run_answers(run: FinishedRun) -> dict[int, tuple[int, float]]:
-    """Return target and probability by source entity, as in the run's alignment."""
-    if run.decision is not None:
-        return answered_pairs(run.decision)
-    path = run.folder / ALIGNMENT_FILE
-    source_of, target_of = (
-        {cell(name): entity for entity, name in enumerate(graph.all_entity_names)}
-        for graph in (run.pair.source, run.pair.target)
-    )
-    try:
-        # Not splitlines(): a name can contain other Unicode line separators.
-        lines = read_file(path).decode().removesuffix("\n").split("\n")[1:]
-        return {
-            source_of[source]: (target_of[target], float(prob))
-            for source, target, prob, *_ in (line.split("\t") for line in lines)
-        }
-    except KeyError as error:
-        raise DataError(
-            f"{path} contains an entity that is not in the graphs: {error}. "
-            "Restore the files of the run."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} is damaged: {error}. Write it again: emea run.") from error
 
 
 def listed_pairs(path: Path, source: GraphSide, target: GraphSide) -> list[tuple[int, int]]:

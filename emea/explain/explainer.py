@@ -14,7 +14,6 @@ from emea.explain.entities import (
     prob_of,
     rank_of,
     ranked_targets,
-    run_answers,
     slot_of,
 )
 from emea.explain.evidence_inputs import run_grounds
@@ -35,6 +34,7 @@ from emea.rules.negative_evidence import Difference
 from emea.rules.support import Piece, Support, support_of
 from emea.run.finished_run import FinishedRun
 from emea.run.parts import with_literals
+from emea.run.predicting import run_answers
 
 NUM_CLAIMS, LEAST_CLAIM = 5, 0.01
 """Maximum number of rivals for a target that are named, and their minimum probability."""
@@ -111,10 +111,6 @@ class Explainer:
             both_sides=self.reasoning.both_sides,
             used_test_links=not self._is_strict,
         )
-
-    def prepare(self) -> None:
-        """Load the matches of the run, so that its folder is not needed later."""
-        self.answers  # noqa: B018
 
     def best_target(self, source: int) -> int | None:
         """Return the match of a source entity, or its best candidate, or ``None``."""

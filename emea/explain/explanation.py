@@ -20,15 +20,16 @@ class Entity:
     def short(self) -> str:
         """The label, or the local part of the name; the beginning of a long text."""
         is_value = self.name.startswith('"')  # a literal may contain an IRI
-        return _beginning(self.label or (self.name if is_value else local_name(self.name)))
+        return beginning(self.label or (self.name if is_value else local_name(self.name)))
 
     @property
     def title(self) -> str:
         """The name, for a tooltip; the beginning of a long text."""
-        return _beginning(self.name)
+        return beginning(self.name)
 
 
-def _beginning(text: str) -> str:
+def beginning(text: str) -> str:
+    """Return the part of a text that is shown."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

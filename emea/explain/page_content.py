@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from emea.answer.decision import Decision, with_given
-from emea.answer.exporting import DIGITS, top_candidates
+from emea.answer.exporting import DIGITS, selected, top_candidates
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.explain.explainer import Explainer
-from emea.explain.explanation import LONGEST
+from emea.explain.explanation import beginning
 from emea.matching.beliefs import Beliefs
 from emea.run.finished_run import FinishedRun
 from emea.run.parts import export_settings
@@ -113,7 +113,7 @@ def _side(graph: KnowledgeGraph, shown: KnowledgeGraph) -> Json:
         graph: The graph of the run.
         shown: The same graph with the literals that are evidence as further entities.
     """
-    names = [_cut(name) for name in shown.all_entity_names]
+    names = [beginning(name) for name in shown.all_entity_names]
     # the names of entities must be complete, because decisions are saved with them
     names[: graph.num_entities] = graph.all_entity_names
     is_shown = shown.num_entities > graph.num_entities
@@ -128,7 +128,7 @@ def _side(graph: KnowledgeGraph, shown: KnowledgeGraph) -> Json:
         and {
             "triples": _columns(literals.triples),
             "attributes": list(literals.attribute_names),
-            "values": list(map(_cut, literals.values)),
+            "values": list(map(beginning, literals.values)),
         },
     }
 
@@ -139,28 +139,18 @@ def _columns(triples: IntArray) -> list[list[int]]:
     return columns
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
 def _rows(decision: Decision) -> Json:
     """Return one row per match, and one for each source entity without a match (target -1)."""
-    answer = decision.answer
-    sources, slots = (answer.probs > 0).nonzero(as_tuple=True)
-    free = (answer.probs.max(1).values <= 0).nonzero().squeeze(1)
-    targets = torch.cat([answer.targets[sources, slots], torch.full_like(free, -1)])
-    probs = torch.cat([answer.probs[sources, slots].double(), free.new_zeros(len(free)).double()])
-    entities = torch.cat([sources, free])
-    order = torch.argsort(entities, stable=True)
-    witnesses = decision.witnesses()
+    entities, targets, probs = selected(decision.answer)
+    sources, witnesses = entities.tolist(), decision.witnesses()
     labels = {tuple(link) for link in decision.labels.tolist()}
-    pairs = list(zip(entities[order].tolist(), targets[order].tolist(), strict=True))
+    pairs = zip(sources, targets.tolist(), strict=True)
     return {
-        "sources": [source for source, _ in pairs],
-        "targets": [target for _, target in pairs],
-        "probs": np.round(probs[order].numpy(), DIGITS).tolist(),
+        "sources": sources,
+        "targets": targets.tolist(),
+        "probs": np.round(probs.astype(np.float64), DIGITS).tolist(),
         "given": [int(pair in labels) for pair in pairs],
-        "witnesses": None if witnesses is None else witnesses[entities[order]].tolist(),
+        "witnesses": None if witnesses is None else witnesses[sources].tolist(),
         "num_witnesses": 0 if decision.votes is None else len(decision.votes),
     }
 

@@ -13,7 +13,7 @@ from emea.answer.decision import (
     decide,
     decision_numbers,
 )
-from emea.answer.exporting import ALIGNMENT_FILES, origin_of, write_alignment
+from emea.answer.exporting import ALIGNMENT_FILES, answered_pairs, origin_of, write_alignment
 from emea.answer.schema import SCHEMA_FILES, Schema, write_schema
 from emea.config.composition import composed, option_names
 from emea.config.settings.execution import ExportSettings
@@ -21,7 +21,7 @@ from emea.errors import ConfigError
 from emea.record.checked_files import write_json
 from emea.record.run_folder import finite
 from emea.run.finished_run import FinishedRun
-from emea.run.parts import build_answering, decoder_name, with_literals
+from emea.run.parts import build_answering, decoder_name, export_settings, with_literals
 from emea.run.schema_mapping import schema_mapping
 
 logger = logging.getLogger(__name__)
@@ -87,6 +87,11 @@ def run_decision(run: FinishedRun, settings: ExportSettings) -> Decision:
         run.votes,
         run.pair.cardinality,
     )
+
+
+def run_answers(run: FinishedRun) -> dict[int, tuple[int, float]]:
+    """Return target and probability by source entity, as in the run's alignment."""
+    return answered_pairs(run.decision or run_decision(run, export_settings(run.config)))
 
 
 def run_schema(

@@ -1,7 +1,6 @@
 """Explanations of every kind of run, against the rules as the runs evaluate them."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,7 +10,6 @@ import pytest
 import torch
 
 from emea.baselines.paris_reasoner import ParisReasoner
-from emea.errors import DataError
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Case, Entity
 from emea.matching.pair_table import PairTable
@@ -285,13 +283,3 @@ def test_what_only_one_of_both_has(finished: Finished) -> None:
         rival = {one.neighbour for one in found.rival.contributions}
         assert set(found.only_asked) == asked - rival
         assert set(found.only_rival) == rival - asked
-
-
-@pytest.mark.parametrize("content", [b"heading\n3\n", b"heading\n3\t5\tx\n", b"\xff\n", None])
-def test_a_damaged_alignment_is_reported(
-    finished: Finished, tmp_path: Path, content: bytes | None
-) -> None:
-    if content is not None:
-        (tmp_path / "alignment.tsv").write_bytes(content)
-    with pytest.raises(DataError, match=r"alignment\.tsv is damaged: "):
-        Explainer(replace(finished("none"), folder=tmp_path)).prepare()
