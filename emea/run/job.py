@@ -126,7 +126,7 @@ def run_job(
     header = make_header(shown, job.pair, job.inputs.visible.uses_test_links, launch)
     if made is None:
         given = job.inputs
-        check_memory(given.settings, given.graphs, given.device, len(given.visible.train))
+        check_memory(given.settings, given.graphs, given.device)
     if job.inputs.settings.own.skip_recorded:
         # the other jobs of a sweep are in sibling folders
         refuse_recorded(header, [folder if launch.sweep is None else folder.parent])

@@ -47,25 +47,8 @@ NUM_COPIES = 3
 BYTES_PER_JOIN_ROW = {"paper": 450, "dual": 180}
 """Memory of the neighbour join of a rule, for each candidate of each pair of neighbours."""
 
-IPTRANSE_JOIN = {"one": (0.3, 4.5), "more": (0.5, 8.5)}
-"""The share of the neighbour join that candidates of IPTransE fill: without labels, and its growth
-with the share of labelled entities, for one and for more EM iterations. With few labels, its
-candidates share few neighbours; pseudo-labels let them share more."""
-
 BYTES_PER_TRIPLE = 1200
 """Memory of the PARIS baseline."""
-
-
-class Sizes(NamedTuple):
-    """Holds what memory depends on: the graphs, the device, the training links and EM."""
-
-    num_source: int
-    num_target: int
-    num_entities: int
-    num_triples: int
-    device: torch.device
-    num_labels: int
-    num_iterations: int
 
 
 class EncoderMemory(NamedTuple):
@@ -75,13 +58,11 @@ class EncoderMemory(NamedTuple):
         width: Width of its embeddings.
         training: Peak of its training.
         kept: Weights and states that stay in memory after the training.
-        join_share: The share of the neighbour join that its candidates fill.
     """
 
     width: int
     training: float
     kept: float
-    join_share: float = 1.0
 
 
 class Phase(NamedTuple):
@@ -92,16 +73,14 @@ class Phase(NamedTuple):
     advice: str
 
 
-def check_memory(
-    settings: RunConfig, pair: GraphPair, device: torch.device, num_labels: int
-) -> None:
+def check_memory(settings: RunConfig, pair: GraphPair, device: torch.device) -> None:
     """Log an estimate of a run's memory, and raise an error if it cannot fit.
 
     Raises:
         ConfigError: If a phase needs more memory than there is. The message names the setting to
             change. ``trainer.memory_check=false`` only warns.
     """
-    phases = estimate_memory(settings, pair, device, num_labels)
+    phases = estimate_memory(settings, pair, device)
     if phases is None:
         return
     used, available = memory_in_use(device), available_memory(device)
@@ -127,56 +106,47 @@ def largest(phases: tuple[Phase, ...]) -> Phase:
 
 
 def estimate_memory(
-    settings: RunConfig, pair: GraphPair, device: torch.device, num_labels: int
+    settings: RunConfig, pair: GraphPair, device: torch.device
 ) -> tuple[Phase, ...] | None:
     """Return the estimate of each phase, without the memory that is in use already.
 
     Returns:
-        The phases of the run; ``None`` if it uses an encoder that is not from emea.
+        The phases of the run; ``None`` if it uses an encoder without an estimate.
     """
-    source, target = pair.source, pair.target
-    num_entities = source.num_entities + target.num_entities
-    num_triples = source.num_triples + target.num_triples
+    num_entities = pair.source.num_entities + pair.target.num_entities
+    num_triples = pair.source.num_triples + pair.target.num_triples
     if not settings.uses("model"):
         return (Phase("reasoning", BYTES_PER_TRIPLE * num_triples, "use smaller graphs"),)
-    sizes = Sizes(
-        source.num_entities,
-        target.num_entities,
-        num_entities,
-        num_triples,
-        device,
-        num_labels,
-        settings.em.iterations,
-    )
     models = []
     for model in settings.models:
         estimate = ENCODERS.get(str(model.encoder.get("_target_")))
         if estimate is None:
             return None
-        models.append(estimate(model, sizes))
-    return tuple(_phases(settings, sizes, source.num_triples, models))
+        models.append(estimate(model, num_entities, num_triples, device.type == "cpu"))
+    return tuple(_phases(settings, pair, device, models))
 
 
 def _phases(
-    settings: RunConfig, sizes: Sizes, num_joined: int, models: list[EncoderMemory]
+    settings: RunConfig, pair: GraphPair, device: torch.device, models: list[EncoderMemory]
 ) -> Iterator[Phase]:
-    is_cpu = sizes.device.type == "cpu"
+    num_source, num_target = pair.source.num_entities, pair.target.num_entities
+    is_cpu, num_entities = device.type == "cpu", num_source + num_target
     kept = sum(model.kept for model in models)
     # on a GPU, members of an ensemble may train side by side
-    num_joint = 1 if is_cpu else max(1, MAX_JOINT_ENTITIES // max(1, sizes.num_entities))
+    num_joint = 1 if is_cpu else max(1, MAX_JOINT_ENTITIES // max(1, num_entities))
     added = sorted((model.training - model.kept for model in models), reverse=True)
     training = kept + sum(added[:num_joint])
     yield Phase("training", training + LIBRARIES, "use a smaller model.encoder.dim")
-    embeddings = FLOAT * sizes.num_entities * sum(model.width for model in models)
+    embeddings = FLOAT * num_entities * sum(model.width for model in models)
     searching = kept + NUM_COPIES * embeddings
     # on a CPU, the allocator keeps what the training freed, and blocks rarely fit into its gaps
     before = max(searching, training) if is_cpu else searching
-    scores = FLOAT * sizes.num_source * sizes.num_target
-    block = min(block_budget(BLOCK_BYTES, sizes.device), scores)
+    scores = FLOAT * num_source * num_target
+    block = min(block_budget(BLOCK_BYTES, device), scores)
     blocks = NUM_BLOCKS * block
     if not is_cpu:  # shortlists of approximate searches are small
-        num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
-        blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
+        num_rows = min(block_budget(block_rows(num_target), device), num_source)
+        blocks = max(blocks, FLOAT * num_rows * num_target)
     yield Phase("search", before + blocks + LIBRARIES, "use a smaller model.encoder.dim")
     if not (settings.uses("em") and settings.uses("rule") and settings.em.iterations):
         return
@@ -185,57 +155,46 @@ def _phases(
         kind, key = "dual", "em.two_way.max_candidates"
         most = typed(TwoWaySettings, settings.nodes.em.two_way).max_candidates
     # a triple has two ordered pairs of neighbours
-    rows = 2 * num_joined * min(most, sizes.num_target)
-    joined = rows * max(model.join_share for model in models) * BYTES_PER_JOIN_ROW[kind]
-    reasoning = kept + (NUM_COPIES - 1) * embeddings + joined
+    rows = 2 * pair.source.num_triples * min(most, num_target)
+    reasoning = kept + (NUM_COPIES - 1) * embeddings + rows * BYTES_PER_JOIN_ROW[kind]
     if is_cpu:
         reasoning = max(reasoning, before) + block
     yield Phase("reasoning", reasoning + LIBRARIES, f"use a smaller {key}")
 
 
-def _reflections(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
+def _reflections(
+    model: ModelConfig, num_entities: int, num_triples: int, is_cpu: bool
+) -> EncoderMemory:
     """Return the memory of RREA or Dual-AMN: reflection layers and two channels."""
-    is_cpu, others = sizes.device.type == "cpu", 0
-    num_copies = 7.0 if is_cpu else 4.0
+    num_copies, others = 7.0 if is_cpu else 4.0, 0
     if model.encoder.get("_target_") == DUAL_AMN:
         num_copies = 11.0 if is_cpu else 10.0
         batch = model.objective.get("batch_size", 1024)
-        others = 2 * FLOAT * min(VALUES_PER_BLOCK, 2 * batch * sizes.num_entities)
+        others = 2 * FLOAT * min(VALUES_PER_BLOCK, 2 * batch * num_entities)
     width = 2 * (model.encoder.depth + 1) * model.encoder.dim
-    activations = num_copies * FLOAT * sizes.num_entities * width
-    edges = 2 * BYTES_PER_EDGE * sizes.num_triples
-    kept = 3 * FLOAT * sizes.num_entities * model.encoder.dim
+    activations = num_copies * FLOAT * num_entities * width
+    edges = 2 * BYTES_PER_EDGE * num_triples
+    kept = 3 * FLOAT * num_entities * model.encoder.dim
     return EncoderMemory(width, activations + edges + others, kept)
 
 
-def _light_ea(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
+def _light_ea(model: ModelConfig, num_entities: int, *_: object) -> EncoderMemory:
     dim, depth, width = model.encoder.dim, model.encoder.depth, model.encoder.output_dim
-    layers = FLOAT * sizes.num_entities * ((depth + 5) * dim + 4 * width)
+    layers = FLOAT * num_entities * ((depth + 5) * dim + 4 * width)
     projections = FLOAT * (2 * depth + 1) * dim * width
-    return EncoderMemory(width, layers + 2 * projections, FLOAT * sizes.num_entities * width)
+    return EncoderMemory(width, layers + 2 * projections, FLOAT * num_entities * width)
 
 
-def _alinet(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
-    width, per_column = sum(model.encoder.dims), FLOAT * sizes.num_entities
+def _alinet(model: ModelConfig, num_entities: int, *_: object) -> EncoderMemory:
+    width, per_column = sum(model.encoder.dims), FLOAT * num_entities
     return EncoderMemory(width, 14.5 * per_column * width, 4 * per_column * model.encoder.dims[0])
 
 
-def _iptranse(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
-    dim, batch = model.encoder.dim, model.objective.get("batch_size", 5000)
-    weights = 4 * FLOAT * sizes.num_entities * dim
-    negatives = 40 * FLOAT * min(batch, 2 * sizes.num_triples) * dim
-    labelled = sizes.num_labels / min(sizes.num_source, sizes.num_target)
-    least, growth = IPTRANSE_JOIN["more" if sizes.num_iterations > 1 else "one"]
-    share = min(1.0, least + growth * labelled)
-    return EncoderMemory(dim, weights + negatives, weights, share)
-
-
-ENCODERS: dict[str, Callable[[Any, Sizes], EncoderMemory]] = {
+ENCODERS: dict[str, Callable[[Any, int, int, bool], EncoderMemory]] = {
     "emea.encoders.rrea.RREA": _reflections,
     DUAL_AMN: _reflections,
     "emea.encoders.light_ea.LightEA": _light_ea,
     "emea.encoders.alinet.AliNet": _alinet,
-    "emea.encoders.iptranse.IPTransE": _iptranse,
 }
 """Estimates by the class of an encoder."""
 
