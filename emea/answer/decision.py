@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import torch
@@ -194,36 +194,7 @@ def reaching(
     return Reach(target, threshold, limit, len(validation), num_judged)
 
 
-class AcceptedNumbers(TypedDict, total=False):
-    """Precision and recall of the accepted matches; no threshold if all are accepted."""
-
-    num_links: int
-    num_accepted: int
-    precision: float
-    precision_low: float
-    recall: float
-    threshold: float
-
-
-class ExportNumbers(TypedDict):
-    """The section ``export`` of ``metrics.json``: the threshold and its effect."""
-
-    formats: list[str]
-    top_k: int
-    threshold: float | None
-    target_precision: float | None
-    reached: bool | None
-    confirmable: float | None
-    num_answered: int
-    num_unmatched: int
-    share_answered: float
-    mean_prob: float
-    num_by_prob: dict[str, int]
-    validation: AcceptedNumbers
-    test: AcceptedNumbers
-
-
-def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> ExportNumbers:
+def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> dict[str, Any]:
     """Compute the section ``export``: the threshold, and number and precision of matches."""
     at, wanted = decision.threshold, settings.target_precision
     num_given = len(decision.labels)  # training links have probability 1
@@ -265,8 +236,8 @@ def _counts(probs: Tensor, num_given: int) -> dict[str, int]:
     }
 
 
-def _numbers(found: Acceptance) -> AcceptedNumbers:
-    numbers: AcceptedNumbers = {
+def _numbers(found: Acceptance) -> dict[str, float]:
+    numbers = {
         "num_links": found.num_links,
         "num_accepted": found.num_accepted,
         "precision": found.precision,

@@ -8,7 +8,6 @@ from omegaconf import DictConfig
 
 from emea.answer.decision import (
     Decision,
-    ExportNumbers,
     check_founded,
     decide,
     decision_numbers,
@@ -21,6 +20,7 @@ from emea.errors import ConfigError
 from emea.record.checked_files import write_json
 from emea.record.run_folder import finite
 from emea.run.finished_run import FinishedRun
+from emea.run.outcome import Numbers
 from emea.run.parts import build_answering, decoder_name, export_settings, with_literals
 from emea.run.schema_mapping import schema_mapping
 
@@ -32,7 +32,7 @@ NUMBERS_FILE = "prediction.json"
 
 def predict(
     run: FinishedRun, folder: Path, settings: ExportSettings, decoding: str | None = None
-) -> tuple[ExportNumbers, list[Path]]:
+) -> tuple[Numbers, list[Path]]:
     """Write the answer of a finished run, without training.
 
     Args:

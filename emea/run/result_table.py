@@ -6,7 +6,6 @@ import os
 from rich.console import Console
 from rich.table import Table
 
-from emea.answer.decision import AcceptedNumbers, ExportNumbers
 from emea.data.protocol import seen_links
 from emea.record.run_folder import answered_entry
 from emea.run.outcome import Numbers
@@ -81,7 +80,7 @@ def _decoded(scores: Numbers) -> str:
     return "" if scores["decoder"] == "none" else f" (decoding={scores['decoder']})"
 
 
-def answered_line(export: ExportNumbers) -> str:
+def answered_line(export: Numbers) -> str:
     """Return the number of source entities with an answer, the threshold and the precision."""
     threshold, target = export["threshold"], export["target_precision"]
     least = ""
@@ -103,7 +102,7 @@ def answered_line(export: ExportNumbers) -> str:
     return "; ".join(parts)
 
 
-def _precision(found: AcceptedNumbers, links: str) -> str:
+def _precision(found: Numbers, links: str) -> str:
     of = f"{found['num_accepted']:,} of {found['num_links']:,} {links} links"
     if not found["num_accepted"]:
         return of
