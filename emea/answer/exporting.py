@@ -15,7 +15,6 @@ from emea.answer.rdf import owl_triples, rdf_cells
 from emea.answer.sssom import sssom_lines
 from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
-from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import write_lines
@@ -25,8 +24,7 @@ from emea.record.run_record import RunHeader
 def write_alignment(
     folder: Path,
     pair: GraphPair,
-    header: RunHeader,
-    decoder: str,
+    origin: Origin,
     decision: Decision,
     settings: ExportSettings,
 ) -> list[Path]:
@@ -35,8 +33,7 @@ def write_alignment(
     Args:
         folder: Output folder.
         pair: The graphs, with the names of the entities.
-        header: Header of the run.
-        decoder: Name of the decoder.
+        origin: Provenance of the alignment.
         decision: The selected matches.
         settings: Formats and number of candidates.
 
@@ -50,7 +47,7 @@ def write_alignment(
     candidates, candidate_probs = top_candidates(decision.beliefs, settings.top_k)
     alignment = Alignment(
         pair=pair,
-        origin=origin_of(header, decoder, decision.threshold),
+        origin=origin,
         targets=targets,
         probs=probs,
         is_given=np.array([both in given for both in pairs], dtype=bool),
@@ -120,54 +117,25 @@ def matched_lines(alignment: Alignment) -> Iterator[str]:
 
     The matches of an ensemble also have the number of encoders that agree.
     """
-    rows = np.flatnonzero(alignment.targets != NO_MATCH)
-    targets = _names(alignment.pair.target, alignment.targets[rows])
-    lines = _lines(alignment, rows, targets, alignment.probs[rows].tolist())
-    header, counts = "source\ttarget\tprobability", alignment.witnesses
-    if counts is None:
-        yield header
-        yield from lines
-        return
-    yield f"{header}\twitnesses"
-    for line, count in zip(lines, counts[rows].tolist(), strict=True):
-        yield f"{line}\t{count}"
+    counts = alignment.witnesses
+    yield "source\ttarget\tprobability" + ("" if counts is None else "\twitnesses")
+    for entity, row in zip(alignment.entities.tolist(), alignment.rows(0), strict=True):
+        if row.target is not None:
+            line = _line(row.source, row.target, row.prob)
+            yield line if counts is None else f"{line}\t{counts[entity]}"
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
     """Yield lines of ``unmatched.tsv``: entities without a match, with their best candidate."""
     yield "source\tcandidate\tprobability"
-    rows = np.flatnonzero(alignment.targets == NO_MATCH)
-    candidates, probs = [""] * len(rows), [0.0] * len(rows)
-    if alignment.candidates.shape[1]:
-        entities = alignment.entities[rows]
-        best = alignment.candidates[entities, 0]
-        best_probs = alignment.candidate_probs[entities, 0]
-        known = np.flatnonzero(best_probs > 0)
-        names = _names(alignment.pair.target, best[known])
-        for place, name, prob in zip(
-            known.tolist(), names, best_probs[known].tolist(), strict=True
-        ):
-            candidates[place], probs[place] = name, prob
-    yield from _lines(alignment, rows, candidates, probs)
+    for row in alignment.rows(1):
+        if row.target is None:
+            candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
+            yield _line(row.source, candidate, prob)
 
 
-def _lines(
-    alignment: Alignment, rows: IntArray, targets: list[str], probs: list[float]
-) -> Iterator[str]:
-    """Yield a line with the name of each source entity, the other name and the probability."""
-    sources = _names(alignment.pair.source, alignment.entities[rows])
-    for source, target, prob in zip(sources, targets, probs, strict=True):
-        yield f"{source}\t{target}\t{prob:.6f}"
-
-
-def _names(graph: KnowledgeGraph, entities: IntArray) -> list[str]:
-    """Return the names of entities as cells of a tab-separated file."""
-    names = graph.all_entity_names
-    found = [names[entity] for entity in entities.tolist()]
-    text = "".join(found)
-    if any(mark in text for mark in "\t\n\r"):
-        return [cell(name) for name in found]
-    return found
+def _line(source: str, target: str, prob: float) -> str:
+    return f"{cell(source)}\t{cell(target)}\t{prob:.6f}"
 
 
 def cell(name: str) -> str:

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
-from emea.answer.exporting import cell, write_formats
+from emea.answer.exporting import cell
 from emea.answer.rdf import Cell, cell_lines
 from emea.answer.sssom import COLUMNS, CompactURIs, header_lines, sssom_cell
 from emea.data.entity_kinds import OWL, RDFS, is_blank
@@ -216,20 +215,3 @@ SCHEMA_FORMATS: dict[str, dict[str, Callable[[Schema, Origin], Iterator[str]]]] 
 
 SCHEMA_FILES = frozenset(file for files in SCHEMA_FORMATS.values() for file in files)
 """Names of all files of a schema mapping."""
-
-
-def write_schema(
-    folder: Path, schema: Schema, origin: Origin, formats: Sequence[str]
-) -> list[Path]:
-    """Write the mapping of relations and classes; each file is written atomically.
-
-    Args:
-        folder: Output folder; it is created if it does not exist.
-        schema: The mapping.
-        origin: Provenance of the alignment.
-        formats: Formats of the alignment; those that cannot contain a schema are ignored.
-
-    Returns:
-        The written files.
-    """
-    return write_formats(folder, SCHEMA_FORMATS, formats, schema, origin)

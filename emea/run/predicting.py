@@ -12,10 +12,17 @@ from emea.answer.decision import (
     decide,
     decision_numbers,
 )
-from emea.answer.exporting import ALIGNMENT_FILES, answered_pairs, origin_of, write_alignment
-from emea.answer.schema import SCHEMA_FILES, Schema, write_schema
+from emea.answer.exporting import (
+    ALIGNMENT_FILES,
+    answered_pairs,
+    origin_of,
+    write_alignment,
+    write_formats,
+)
+from emea.answer.schema import SCHEMA_FILES, SCHEMA_FORMATS, Schema
 from emea.config.composition import composed, option_names
 from emea.config.settings.execution import ExportSettings
+from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.record.checked_files import write_json
 from emea.record.run_folder import finite
@@ -50,12 +57,9 @@ def predict(
     if decoding is not None:
         run = replace(run, config=with_decoding(run.config, decoding))
     decision = run_decision(run, settings)
-    decoder = decoder_name(run.config)
     pair = with_literals(run.config, run.pair)
-    files = write_alignment(folder, pair, run.header, decoder, decision, settings)
     schema = schema_mapping(pair, decision, settings.least_inclusion)
-    origin = origin_of(run.header, decoder, decision.threshold)
-    files += write_schema(folder, schema, origin, settings.formats)
+    files = write_answer(folder, run, pair, decision, schema, settings)
     _warn_of_others(folder, files)
     judged = run.split.with_labels(run.labels.cpu().numpy())
     numbers = decision_numbers(decision, settings, judged)
@@ -63,11 +67,34 @@ def predict(
         "run": run.header.name,
         "run_id": run.header.run_id,
         "protocol": run.metrics["protocol"],
-        "decoding": decoder,
+        "decoding": decoder_name(run.config),
         **numbers,
     }
     write_json(folder / NUMBERS_FILE, finite(recorded))
     return numbers, [*files, folder / NUMBERS_FILE]
+
+
+def write_answer(
+    folder: Path,
+    run: FinishedRun,
+    pair: GraphPair,
+    decision: Decision,
+    schema: Schema,
+    settings: ExportSettings,
+) -> list[Path]:
+    """Write the alignment and the mapping of relations and classes, and return the files.
+
+    Args:
+        folder: The folder to write to.
+        run: The finished run.
+        pair: The graphs, with the literals that the run used as evidence.
+        decision: The selected matches.
+        schema: The mapping of relations and classes.
+        settings: Formats and number of candidates.
+    """
+    origin = origin_of(run.header, decoder_name(run.config), decision.threshold)
+    files = write_alignment(folder, pair, origin, decision, settings)
+    return files + write_formats(folder, SCHEMA_FORMATS, settings.formats, schema, origin)
 
 
 def run_decision(run: FinishedRun, settings: ExportSettings) -> Decision:

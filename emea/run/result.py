@@ -8,8 +8,7 @@ import numpy as np
 from omegaconf import DictConfig
 
 from emea.answer.decision import Decision, decision_numbers
-from emea.answer.exporting import origin_of, write_alignment
-from emea.answer.schema import Schema, write_schema
+from emea.answer.schema import Schema
 from emea.config.settings.execution import ExportSettings
 from emea.config.settings.groups import OPTIONAL
 from emea.data.arrays import are_among
@@ -29,6 +28,7 @@ from emea.record.run_header import method_name
 from emea.run.finished_run import FinishedRun
 from emea.run.outcome import Numbers, Outcome
 from emea.run.parts import decoder_name
+from emea.run.predicting import write_answer
 
 logger = logging.getLogger(__name__)
 
@@ -58,11 +58,8 @@ class RunResult(FinishedRun):
             folder: The folder.
             writer: Writes ranks and beliefs. The metrics are written when it has finished.
         """
-        decoder = decoder_name(self.config)
         pair = replace(self.pair, literals=self.literals)
-        write_alignment(folder, pair, self.header, decoder, self.decision, self.export)
-        origin = origin_of(self.header, decoder, self.decision.threshold)
-        write_schema(folder, self.schema, origin, self.export.formats)
+        write_answer(folder, self, pair, self.decision, self.schema, self.export)
         writer.wait()
         write_checked_json(folder / run_folder.METRICS_FILE, self.metrics)
 

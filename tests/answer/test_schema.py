@@ -7,7 +7,9 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
+from emea.answer.exporting import write_formats
 from emea.answer.schema import (
+    SCHEMA_FORMATS,
     Mapping,
     Schema,
     TermMatch,
@@ -16,7 +18,6 @@ from emea.answer.schema import (
     schema_cells,
     schema_sssom_lines,
     schema_triples,
-    write_schema,
 )
 from emea.data.entity_kinds import ALIGNMENT, OWL, RDFS
 
@@ -125,13 +126,13 @@ def test_sssom_py_keeps_every_row(tmp_path: Path) -> None:
 
 
 def test_formats_without_a_schema_are_ignored(tmp_path: Path) -> None:
-    files = write_schema(tmp_path, SCHEMA, ORIGIN, ["jsonl", "nt"])
+    files = write_formats(tmp_path, SCHEMA_FORMATS, ["jsonl", "nt"], SCHEMA, ORIGIN)
     assert [path.name for path in files] == ["relations.tsv", "classes.tsv", "schema.nt"]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in files}
 
 
 def test_an_empty_mapping_has_headers_only(tmp_path: Path) -> None:
-    write_schema(tmp_path, Schema("zh", [], []), ORIGIN, ["nt", "sssom"])
+    write_formats(tmp_path, SCHEMA_FORMATS, ["nt", "sssom"], Schema("zh", [], []), ORIGIN)
     assert (tmp_path / "relations.tsv").read_text().count("\n") == 1
     assert (tmp_path / "schema.nt").read_text() == ""
 
