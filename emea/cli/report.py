@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     add_out_argument(parser, "report", Path("report"))
     options = parser.parse_args(arguments)
     # imported here, so that --help answers at once
-    from emea.record.earlier_runs import RUNS
+    from emea.record.sync import RUNS
     from emea.results.own_runs import PAGE, write_own_runs
     from emea.results.recorded_run import load_run_folders
 

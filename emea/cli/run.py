@@ -177,8 +177,8 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     started = time.perf_counter()
     pair = load_pair(config)
     launch = replace(launch, read_s=time.perf_counter() - started)
-    from emea.record.earlier_runs import AlreadyRecordedError
     from emea.record.run_folder import sweep_objective
+    from emea.record.sync import AlreadyRecordedError
     from emea.run.job import run_job
     from emea.run.result_table import print_results
 

@@ -1,17 +1,21 @@
-"""Imports run folders into an MLflow store."""
+"""Finds run folders: earlier runs that are equal, and runs to import into an MLflow store."""
 
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
+from emea.record.run_folder import read_metrics, sweep_objective
 from emea.record.run_record import (
+    FINGERPRINT_TAG,
     LOCK_FILE,
     RunClosing,
+    RunHeader,
     close_record,
+    is_finished,
     is_run_folder,
     read_closing,
     read_header,
@@ -20,6 +24,9 @@ from emea.record.run_record import (
 from emea.record.store_uri import without_login
 
 logger = logging.getLogger(__name__)
+
+RUNS = ("multirun", "outputs")
+"""Where runs leave their folders, below the working directory."""
 
 STORE_FOLDERS = ("artifacts", "mlartifacts", "mlruns")
 """Folders in which MLflow keeps its copies of the files of runs."""
@@ -42,6 +49,43 @@ def find_run_folders(roots: Iterable[Path | str]) -> list[Path]:
             if is_run_folder(parent):
                 found.add(Path(parent))
     return sorted(found)
+
+
+def finished_run(fingerprint: str, roots: Iterable[Path]) -> Path | None:
+    """Return a finished run with this fingerprint below roots, which need not exist."""
+    for folder in find_run_folders(root for root in roots if root.is_dir()):
+        try:
+            if read_header(folder).tags.get(FINGERPRINT_TAG) == fingerprint and is_finished(folder):
+                return folder
+        except (UserError, OSError) as error:
+            logger.debug("%s is not a usable run folder: %s", folder, error)
+    return None
+
+
+class AlreadyRecordedError(Exception):
+    """Raised if the same run is recorded: its place, and the value that a sweeper maximises."""
+
+    def __init__(self, place: str, objective: float) -> None:
+        super().__init__(
+            f"Already recorded as {place}: skipped. Run it again with skip_recorded=false."
+        )
+        self.place = place
+        self.objective = objective
+
+
+def refuse_recorded(header: RunHeader, others: Sequence[Path] = ()) -> None:
+    """Look for an earlier run with the same fingerprint in run folders.
+
+    Args:
+        header: The header of the run that is about to start.
+        others: Additional folders with run folders.
+
+    Raises:
+        AlreadyRecordedError: If an earlier run finished.
+    """
+    found = finished_run(header.tags[FINGERPRINT_TAG], [*map(Path, RUNS), *others])
+    if found is not None:
+        raise AlreadyRecordedError(str(found), sweep_objective(read_metrics(found)))
 
 
 def sync(folders: Iterable[Path], store: MlflowStore) -> Counter[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig
 
-from emea.record.earlier_runs import AlreadyRecordedError
+from emea.record.sync import AlreadyRecordedError
 from emea.run.job import run_job
 
 Configs = Callable[..., DictConfig]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from emea.record.earlier_runs import AlreadyRecordedError, finished_run, refuse_recorded
 from emea.record.run_record import FINGERPRINT_TAG, RunHeader
+from emea.record.sync import AlreadyRecordedError, finished_run, refuse_recorded
 from emea.record.tracker import NoTracker, Tracker
 
 from .conftest import MakeHeader
