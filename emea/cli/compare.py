@@ -21,8 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
     options = parser.parse_args(arguments)
     from emea.record.checked_files import write_atomic
-    from emea.results.comparison import compare
-    from emea.results.comparison_page import as_html, as_text
+    from emea.results.comparison import as_html, as_text, compare
     from emea.results.recorded_run import load_compared_run
 
     runs = [load_compared_run(place) for place in options.runs]

@@ -91,17 +91,17 @@ def test_links_that_no_run_can_find_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "problem"),
+    "changes",
     [
-        ({"links": "other"}, "tested on different links"),
-        ({"tags": {"data_checksum": "other"}}, "tested on different links"),
-        ({"links": None}, "the test links of b are unknown"),
-        ({"given": None}, "b has no ranks"),
-        ({"given": [1, 1, 1]}, "different numbers"),
+        {"links": "other"},
+        {"tags": {"data_checksum": "other"}},
+        {"links": None},
+        {"given": None},
+        {"given": [1, 1, 1]},
     ],
 )
-def test_runs_on_other_links_are_not_paired(changes: dict[str, Any], problem: str) -> None:
+def test_runs_on_other_links_are_not_paired(changes: dict[str, Any]) -> None:
     for pair in ((made(), made("b", **changes)), (made("b", **changes), made())):
         test = paired_test(*pair)
-        assert problem in test.problem
+        assert "no ranks of the same test links" in test.problem
         assert not test.changes and not test.counts

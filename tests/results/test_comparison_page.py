@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from emea.results.comparison import Comparison, PairedTest, Row
-from emea.results.comparison_page import as_html, as_text, best_columns, verdicts
+from emea.results.comparison import (
+    Comparison,
+    PairedTest,
+    Row,
+    as_html,
+    as_text,
+    best_columns,
+    verdicts,
+)
 
 ODD = "<script>alert('x')</script>"
 TEST = PairedTest(
