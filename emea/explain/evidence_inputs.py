@@ -1,7 +1,6 @@
 """Beliefs and relation inclusions that the evidence of a finished run is computed from."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 import torch
@@ -16,53 +15,10 @@ from emea.data.graph_pair import GraphPair
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable
-from emea.rules.pair_evidence import (
-    EXPECTED_PRIOR,
-    FOUND_PRIOR,
-    EvidenceModel,
-    matched_probs,
-)
 from emea.rules.paris import PARIS
 from emea.rules.rule import Composed, RuleView
-from emea.rules.subsumption import Subsumption
-from emea.rules.support import Grounds, Support
+from emea.rules.support import Grounds
 from emea.run.finished_run import FinishedRun
-
-
-@dataclass(frozen=True, eq=False)
-class Coverage:
-    """Computes the share of the expected neighbours that support a pair.
-
-    This is the coverage of :class:`emea.rules.pair_evidence.EvidenceModel` for one pair.
-
-    Args:
-        expected: ``[num_source]`` and ``[num_target]`` neighbours that a counterpart should have.
-        weights: Weight of each entity as a neighbour, for both graphs; ``None`` means 1.
-    """
-
-    expected: tuple[Tensor, Tensor]
-    weights: tuple[Tensor, Tensor] | None = None
-
-    def __call__(self, support: Support, source: int, target: int) -> float:
-        """Return the coverage of a pair, given the pieces of its evidence."""
-        worth: dict[int, float] = {}
-        for piece in support.pieces:
-            one = max(piece.source_in_target, piece.target_in_source) * piece.prob
-            if self.weights is not None:
-                weights = self.weights[0][piece.neighbour] * self.weights[1][piece.counterpart]
-                one *= math.sqrt(float(weights))
-            worth[piece.neighbour] = max(worth.get(piece.neighbour, 0.0), one)
-        mean = 1.0 if self.weights is None else float(self.weights[0].mean())
-        of_source, of_target = (
-            float(side[entity]) + EXPECTED_PRIOR * mean
-            for side, entity in zip(self.expected, (source, target), strict=True)
-        )
-        found = sum(worth.values()) + FOUND_PRIOR * mean
-        return min(1.0, found / math.sqrt(of_source * of_target))
-
-
-Feature = Callable[[Support, int, int], float]
-"""Computes a feature of a pair, given its evidence, its source and its target entity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +31,8 @@ class RunGrounds:
         used: Whether the run itself reasoned with the rule. If not, it is shown for information.
         both_sides: Whether a belief is the product of the choices of both sides.
         sees_q: Whether the feature ``similarity`` of a pair is the recorded q.
-        features: Further features that the run uses, by name.
+        features: ``[num_source, k]`` further features of the candidates of the joint
+            distribution, by name.
         last: The reasoner of PARIS or PRASE and its last matching; ``None`` for other methods.
     """
 
@@ -84,7 +41,7 @@ class RunGrounds:
     used: bool = True
     both_sides: bool = False
     sees_q: bool = True
-    features: Mapping[str, Feature] = field(default_factory=dict)
+    features: Mapping[str, Tensor] = field(default_factory=dict)
     last: tuple[ParisReasoner, Matching] | None = None
 
 
@@ -140,34 +97,19 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
     table = PairTable(
         beliefs.targets, beliefs.probs, beliefs.probs > 0, run.pair.target.num_entities
     )
-    included = model(table, beliefs.probs).subsumption
+    found = model(table, beliefs.probs)
+    names = ("coverage", "rare_coverage", "relation_overlap")
+    features = {name: getattr(found, name) for name in names}
     if model.literals is not None:
         table, probs = model.literals.table(table, beliefs.probs)
         beliefs = Beliefs(table.targets, probs)
     return RunGrounds(
-        Grounds(model.source, model.target, model.carriers(beliefs), included),
+        Grounds(model.source, model.target, model.carriers(beliefs), found.subsumption),
         f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
         both_sides=step.model.both and not step.settings.one_to_one,
         sees_q=not step.settings.one_to_one,
-        features=_features(model, included, matched_probs(table, beliefs.probs)),
+        features={name: values for name, values in features.items() if values is not None},
     )
-
-
-def _features(
-    model: EvidenceModel, included: Subsumption, matched: tuple[Tensor, Tensor]
-) -> dict[str, Feature]:
-    """Return the features of the run that depend on the neighbours of a pair."""
-    features: dict[str, Feature] = {"coverage": Coverage(model.expected(included, matched))}
-    if model.rarity is not None:
-        of_source, of_target = model.rarity
-        weighted = matched[0] * of_source, matched[1] * of_target
-        features["rare_coverage"] = Coverage(model.expected(included, weighted), model.rarity)
-    overlap = model.overlap
-    if overlap is not None:
-        features["relation_overlap"] = lambda _, source, target: float(
-            overlap.of_pairs(torch.tensor([source]), torch.tensor([target]), included)
-        )
-    return features
 
 
 def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:
@@ -178,8 +120,10 @@ def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:
         words = f"PRASE: PARIS, with {reasoner.weight:g} of an embedding's cosine mixed in"
         reasoner = reasoner.paris
     assert isinstance(reasoner, ParisReasoner)
-    matching = _as_matching(run.joint, run.pair.target.num_entities)
     carriers = run.joint
+    targets, probs = carriers.targets[:, 0], carriers.probs[:, 0]
+    known = torch.where(probs > 0, targets, NO_MATCH)
+    matching = Matching(known, probs, run.pair.target.num_entities)
     if reasoner.literals is not None:
         carriers = reasoner.literals.matching(matching).beliefs()
     grounds = Grounds(
@@ -191,9 +135,3 @@ def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:
         least_evidence=reasoner.least_evidence,
     )
     return RunGrounds(grounds, words, last=(reasoner, matching))
-
-
-def _as_matching(beliefs: Beliefs, num_target: int) -> Matching:
-    """Convert the output of ``Matching.beliefs`` back to a matching."""
-    targets, probs = beliefs.targets[:, 0], beliefs.probs[:, 0]
-    return Matching(torch.where(probs > 0, targets, NO_MATCH), probs, num_target)

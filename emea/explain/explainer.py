@@ -131,9 +131,11 @@ class Explainer:
         run, support = self.run, support_of(self.grounds, source, target)
         claims = self._claims(source, target)
         neural_prob = prob_of(run.neural, source, target)
+        slot = None if run.joint is None else slot_of(run.joint, source, target)
         features = {
-            name: feature(support, source, target)
-            for name, feature in self.reasoning.features.items()
+            name: float(values[source, slot])
+            for name, values in self.reasoning.features.items()
+            if slot is not None
         }
         return Case(
             target=self.target.entity(target),

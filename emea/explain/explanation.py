@@ -163,7 +163,8 @@ class Case:
         final_prob: Probability in the final result, calibrated if the run calibrates.
         value: g, the noisy-or of all evidence (Eq. 19).
         evidence: -log(1 - g).
-        coverage: Matched neighbours divided by the number that both sides expect (em=dual).
+        coverage: Matched neighbours divided by the number that both sides expect (em=dual);
+            ``None`` if it is not a candidate.
         terms: The run's weights and the values that they multiply.
         contributions: Pieces of evidence, largest first.
         unmatched: Neighbours of the source entity that do not support this target.

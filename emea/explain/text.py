@@ -21,19 +21,16 @@ SCHEMA = 1
 
 def json_text(run: FinishedRun, explanations: list[Explanation]) -> str:
     """Write the run and its explanations as JSON, with everything that text and page show."""
-    value = {"schema": SCHEMA, "run": run_card(run), "explanations": [*map(_fields, explanations)]}
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def run_card(run: FinishedRun) -> dict[str, Any]:
-    """Identify the run: its folder and main settings."""
     keys = ("method", "model", "em", "rule", "data", "protocol", "ratio", "seed", "split_seed")
-    return {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}}
-
-
-def _fields(explanation: Explanation) -> dict[str, Any]:
-    fields = asdict(explanation, dict_factory=_without_empty)
-    return {"is_matched": explanation.is_matched, **fields}
+    value = {
+        "schema": SCHEMA,
+        "run": {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}},
+        "explanations": [
+            {"is_matched": one.is_matched, **asdict(one, dict_factory=_without_empty)}
+            for one in explanations
+        ],
+    }
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 MOST_GROUPS, MOST_SILENT = 8, 5
