@@ -63,8 +63,7 @@ def all_runs(runs: Sequence[RecordedRun]) -> RunTable:
 
 
 def _row(run: RecordedRun) -> list[str]:
-    identity = run.metrics | run.place()
-    shown = [str(identity.get(key) or "") for key in IDENTITY.values()]
+    shown = [str(run.metrics.get(key) or "") for key in IDENTITY.values()]
     return [run.name, *shown, *(_shown(run, title) for title in COLUMNS)]
 
 

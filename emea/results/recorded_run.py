@@ -10,16 +10,19 @@ import numpy as np
 
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
-from emea.record.checked_files import reading
 from emea.record.run_folder import (
     METRICS_FILE,
     RANKS_FILE,
     read_metrics,
     read_ranks,
 )
-from emea.record.run_record import check_finished, read_header, read_run_file
-
-RUN_FILES = ("metrics.json", "run.json")
+from emea.record.run_record import (
+    RUN_FILE,
+    check_finished,
+    is_run_folder,
+    read_header,
+    read_run_file,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +55,6 @@ class RecordedRun:
         """The start time in milliseconds since the epoch."""
         return int(self.header.get("start_time", 0))
 
-    def place(self) -> dict[str, Any]:
-        """Return the pair, the ratio and the seed of the split.
-
-        The seed of an official split is its fold, its ratio is the share of training links, and its
-        pair is named as such, because drawn splits of the same pair have other links. If all links
-        are test links, the ratio is 0.
-        """
-        drawn = {key: self.metrics.get(key) for key in ("data", "ratio", "split_seed")}
-        if self.metrics.get("split") == "none":
-            return {**drawn, "ratio": 0.0}
-        fold, counts = self.header["params"].get("data.fold"), self.metrics.get("num_links")
-        if self.metrics.get("split") != "official" or fold is None or not counts:
-            return drawn
-        ratio = round(counts["train"] / sum(counts.values()), 4)
-        return {"data": official(self.metrics["data"]), "ratio": ratio, "split_seed": int(fold)}
-
     def ranks(self, stage: str = "final") -> FloatArray | None:
         """Return the rank of each test link's target among test targets, if it was recorded."""
         # without EM, the initial and the final ranking are the same
@@ -80,11 +67,6 @@ class RecordedRun:
         """
         data, links = self.header["tags"].get("data_checksum"), self.read_links()
         return None if data is None or links is None else (data, links)
-
-
-def official(data: str) -> str:
-    """Return the name of a pair on its official folds."""
-    return f"{data} (official folds)"
 
 
 def number_at(metrics: Mapping[str, Any], path: str) -> float | None:
@@ -105,7 +87,7 @@ def load_run(folder: Path) -> RecordedRun:
     metrics, header = read_metrics(folder), {**read_run_file(folder), **asdict(read_header(folder))}
     name, study = str(header.get("name", "")), str(header["params"].get("study", ""))
     has_ranks = (folder / RANKS_FILE).exists()
-    run = RecordedRun(
+    return RecordedRun(
         name,
         study,
         metrics,
@@ -113,9 +95,6 @@ def load_run(folder: Path) -> RecordedRun:
         partial(_ranks_in, folder) if has_ranks else lambda stage: None,
         lambda: read_ranks(folder)[1] if has_ranks else None,
     )
-    with reading(folder / METRICS_FILE):
-        run.place()  # metrics of another program raise errors of many types
-    return run
 
 
 def load_compared_run(folder: Path) -> RecordedRun:
@@ -141,10 +120,10 @@ def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
     """
     distinct: dict[str, RecordedRun] = {}
     for folder in folders:
-        places = [file.parent for file in sorted(folder.glob("**/metrics.json"))]
-        places = [place for place in places if (place / "run.json").is_file()]
+        places = [file.parent for file in sorted(folder.glob(f"**/{METRICS_FILE}"))]
+        places = list(filter(is_run_folder, places))
         if not places:
-            raise DataError(f"{folder} contains no finished run ({' and '.join(RUN_FILES)})")
+            raise DataError(f"{folder} contains no finished run ({METRICS_FILE} and {RUN_FILE})")
         for place in places:
             run = load_run(place)
             distinct.setdefault(run.run_id or str(place.resolve()), run)

@@ -17,6 +17,11 @@ PaperNumbers = dict[tuple[str, float, str], dict[str, float]]
 """Published metrics by (data, ratio, method)."""
 
 
+def official(data: str) -> str:
+    """Return the name of a pair on its official folds."""
+    return f"{data} (official folds)"
+
+
 def load_records(folder: Path) -> list[RecordedRun]:
     """Return every finished run of a study, ordered by name.
 

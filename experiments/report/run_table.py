@@ -18,6 +18,7 @@ from experiments.report.methods import (
     changed_setting,
     comparable_settings,
 )
+from experiments.report.records import official
 from experiments.report.report import Cell
 
 IDENTITY = (
@@ -60,11 +61,23 @@ def _row(record: RecordedRun) -> dict[str, Any]:
 
 
 def _place(record: RecordedRun) -> dict[str, Any]:
-    """Return the split of a run; runs of a benchmark state the ratio of their first run."""
-    ratio = record.header["params"].get("data.benchmark_ratio")
-    if ratio is None:
-        return record.place()
-    return {key: record.metrics.get(key) for key in SPLIT} | {"ratio": ratio}
+    """Return the pair, the ratio and the seed of the split of a run.
+
+    The seed of an official split is its fold, its ratio is the share of training links, and its
+    pair is named as such, because drawn splits of the same pair have other links. If all links are
+    test links, the ratio is 0. Runs of a benchmark state the ratio of their first run.
+    """
+    params, metrics = record.header["params"], record.metrics
+    drawn = {key: metrics.get(key) for key in SPLIT}
+    if (ratio := params.get("data.benchmark_ratio")) is not None:
+        return {**drawn, "ratio": ratio}
+    if metrics.get("split") == "none":
+        return {**drawn, "ratio": 0.0}
+    fold, counts = params.get("data.fold"), metrics.get("num_links")
+    if metrics.get("split") != "official" or fold is None or not counts:
+        return drawn
+    ratio = round(counts["train"] / sum(counts.values()), 4)
+    return {"data": official(metrics["data"]), "ratio": ratio, "split_seed": int(fold)}
 
 
 def _derived(record: RecordedRun) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """The headline picture and table, and the small table of the README."""
 
-from emea.results.recorded_run import official
 from experiments.report.columns import Count, Difference, Measured, Printed
 from experiments.report.line_charts import Chart
 from experiments.report.methods import DUAL, EMEA, ENSEMBLE, ONE_TO_ONE, PARIS, PRASE, RREA
+from experiments.report.records import official
 from experiments.report.studies.common import ONE_ANSWER, ZH, at, percent
 from experiments.report.studies.openea import LABELLED, PAIRS
 from experiments.report.study_spec import DBP15K_CELLS, Row, Section, StudySpec, TableSpec

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-from emea.results.recorded_run import official
 from experiments.report.columns import Difference, Measured
 from experiments.report.methods import (
     NAMES,
@@ -12,6 +11,7 @@ from experiments.report.methods import (
     UNREAD_NAMES,
     Method,
 )
+from experiments.report.records import official
 from experiments.report.studies.common import at
 from experiments.report.study_spec import Places, Section, StudySpec, TableSpec
 

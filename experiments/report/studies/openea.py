@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from emea.results.recorded_run import official
 from experiments.report.columns import Best, Count, Measured
 from experiments.report.methods import (
     DUAL,
@@ -15,6 +14,7 @@ from experiments.report.methods import (
     Method,
     model_alone,
 )
+from experiments.report.records import official
 from experiments.report.studies.common import plain
 from experiments.report.study_spec import Row, Section, TableSpec
 
