@@ -56,9 +56,18 @@ class EMRun:
         )
 
     def train(self, folder: Path, resume_from: Path | None, writer: BackgroundWriter) -> None:
-        """Run the fits of all stages; EM steps and a checkpoint follow each iteration."""
-        if self.start is None and self.settings.nodes.data.get("updated_from"):
-            self._refuse_without_start(resume_from)
+        """Run the fits of all stages; EM steps and a checkpoint follow each iteration.
+
+        Raises:
+            UserError: If an update needs the earlier run, because it is local or has no checkpoint.
+        """
+        data = self.settings.nodes.data
+        is_needed = resume_from is None or data.get("is_local")
+        if self.start is None and data.get("updated_from") and is_needed:
+            raise UserError(
+                "This run is an update, which needs the run that it updates. Run the same emea "
+                "update command again."
+            )
         if self.start is not None and resume_from is None:
             self.start.apply(self.parts)
         plan = stages(self.settings)
@@ -74,18 +83,6 @@ class EMRun:
             self.settings.own.initial_from,
         )
         loop.run(plan, resume_from)
-
-    def _refuse_without_start(self, resume_from: Path | None) -> None:
-        """Raise an error if the state of the earlier run is needed to resume an update.
-
-        Raises:
-            UserError: If the update is local, or has no checkpoint.
-        """
-        if resume_from is None or self.settings.nodes.data.get("is_local"):
-            raise UserError(
-                "This run is an update, which needs the run that it updates. Run the same emea "
-                "update command again."
-            )
 
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last beliefs, measured on all test links."""

@@ -21,13 +21,12 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.evaluation.calibration import JudgedAnswer, judged_sources
 from emea.fit.lightning_trainer import quieten_lightning
-from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import BackgroundWriter
-from emea.record.earlier_runs import refuse_recorded
 from emea.record.pair_file import load_pair, pair_of_run
 from emea.record.run_folder import finite
 from emea.record.run_header import Launch, make_header, without_secrets
 from emea.record.run_record import RunHeader
+from emea.record.sync import refuse_recorded
 from emea.record.tracker import Tracker
 from emea.run.em_run import EMRun
 from emea.run.judgement import judge, log_data
@@ -123,28 +122,29 @@ def run_job(
     started = time.perf_counter() - launch.read_s
     job = prepare(config, folder, pair, resumes)
     shown = without_secrets(config)
-    header = make_header(shown, job.pair, job.inputs.visible.uses_test_links, launch)
+    inputs = job.inputs
+    header = make_header(shown, job.pair, inputs.visible.uses_test_links, launch)
     if made is None:
-        given = job.inputs
-        check_memory(given.settings, given.graphs, given.device)
-    if job.inputs.settings.own.skip_recorded:
+        check_memory(inputs.settings, inputs.graphs, inputs.device)
+        is_baseline = inputs.settings.nodes.method.reasoner is not None
+        made = ReasoningRun if is_baseline else partial(EMRun, start=start_from)
+    if inputs.settings.own.skip_recorded:
         # the other jobs of a sweep are in sibling folders
         refuse_recorded(header, [folder if launch.sweep is None else folder.parent])
     logger.info("Writing results to %s", folder)
     with (
-        _thread_limit(job.pair, job.inputs.device),
+        _thread_limit(job.pair, inputs.device),
         recorded(shown, job.pair, folder, header, job.tracker, resumes) as (header, checkpoint),
         BackgroundWriter() as writer,
     ):
-        run = make_run(job.inputs, start_from) if made is None else made(job.inputs)
+        run = made(inputs)
         built = time.perf_counter()
         run.train(folder, checkpoint, writer)
         trained = time.perf_counter()
         found = run.outcome(job.pair)
         # waits for the last checkpoint: without it, the run writes no results
-        writer.write(partial(write_ranks_and_beliefs, folder, job.inputs.split, found))
-        times = started, built, trained
-        result = _answered(job, found, folder, shown, header, times)
+        writer.write(partial(write_ranks_and_beliefs, folder, inputs.split, found))
+        result = _answered(job, found, folder, shown, header, (started, built, trained))
         if VECTORS in result.export.formats:
             write_embeddings(folder, result.pair, found)
         result.write_answer(folder, writer)
@@ -169,12 +169,6 @@ def prepare(config: DictConfig, folder: Path, pair: GraphPair | None, resumes: b
     tracker: Tracker = factory(config.tracking)()
     inputs = RunInputs(settings, graphs, visible, split, tracker.log, device)
     return Job(inputs, pair, tracker, build_answering(config), warnings)
-
-
-def make_run(inputs: RunInputs, start: WarmStart | None) -> EMRun | ReasoningRun:
-    """Return the run of the configured method: a baseline's, or that of EM with an encoder."""
-    is_baseline = inputs.settings.nodes.method.reasoner is not None
-    return ReasoningRun(inputs) if is_baseline else EMRun(inputs, start)
 
 
 def _prepare_process(settings: TrainerSettings) -> torch.device:
@@ -224,7 +218,6 @@ def _answered(
     metrics = run_metrics(config, inputs.graphs, split, found, decision, export, measured)
     _log_curves(found, metrics, job.tracker)
     _log_thresholds(decision, split, job.tracker)
-    _log_sources(metrics["sources"], job.tracker)
     return RunResult(
         folder,
         header,
@@ -232,8 +225,8 @@ def _answered(
         finite(metrics),
         job.pair,
         split,
-        _on_cpu(found.neural),
-        _on_cpu(found.joint),
+        found.neural and found.neural.to("cpu"),
+        found.joint and found.joint.to("cpu"),
         found.labels.cpu(),
         decision=decision,
         votes=None if found.votes is None else found.votes.cpu(),
@@ -242,10 +235,6 @@ def _answered(
         ui_hint=job.tracker.ui_hint,
         literals=inputs.graphs.literals,
     )
-
-
-def _on_cpu(beliefs: Beliefs | None) -> Beliefs | None:
-    return None if beliefs is None else Beliefs(beliefs.targets.cpu(), beliefs.probs.cpu())
 
 
 def _seconds(times: Times, history: list[Numbers]) -> dict[str, float]:
@@ -275,16 +264,12 @@ def _log_thresholds(decision: Decision, split: Split, tracker: Tracker) -> None:
             tracker.log({f"threshold/{name}": value for name, value in values.items()}, percent)
 
 
-def _log_sources(sources: Numbers, tracker: Tracker) -> None:
-    """Log accuracy by probability and precision by recall, in percent as the step of the curves."""
-    curves = (("bins", "mean_prob", "accuracy"), ("curve", "recall", "precision"))
-    for section, x, y in curves:
-        for row in sources[section]:
-            tracker.log({f"by_{x}/{y}": row[y]}, round(100 * row[x]))
-
-
 def _log_curves(found: Outcome, metrics: Numbers, tracker: Tracker) -> None:
+    """Log losses, results, and accuracy by probability and precision by recall in percent."""
     for loss in found.losses:
         tracker.log({loss.metric: loss.value}, loss.step)
     scalars = flattened({key: metrics[key] for key in CURVES if key in metrics})
     tracker.log({f"run/{key}": value for key, value in scalars.items()}, 0)
+    for section, x, y in (("bins", "mean_prob", "accuracy"), ("curve", "recall", "precision")):
+        for row in metrics["sources"][section]:
+            tracker.log({f"by_{x}/{y}": row[y]}, round(100 * row[x]))

@@ -93,11 +93,8 @@ def data_warnings(pair: GraphPair, split: Split, uses_literals: bool) -> list[st
     """
     known, found = split.supervision, []
     if len(known.train) < FEW_LINKS and not uses_literals:  # with literals, any number is enough
-        settings, advice = literal_settings(pair), ""
-        if settings:
-            is_named = len(settings) > 1
-            case = "If the IRIs contain names," if is_named else "Both graphs have literals:"
-            advice = f" {case} use them as evidence with {' '.join(settings)}."
+        settings = literal_settings(pair)
+        advice = f" Use names and values as evidence with {' '.join(settings)}." if settings else ""
         found.append(
             f"{_only(len(known.train), 'training')} The first model will be weak, and "
             f"results will vary between splits. Add more links if you can.{advice}"

@@ -8,7 +8,6 @@ on one number that the anchors show: how many neighbours of a right pair agree.
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from omegaconf import DictConfig
 
@@ -39,18 +38,6 @@ NAMES_ALIKE = "literals.least_similarity=0.75"
 LIKELY = "export.threshold=0.5"
 """For ontologies: short names must be more similar than long values, and many terms of one ontology
 have no counterpart in the other. Both were chosen on OAEI anatomy."""
-
-
-class Choice(NamedTuple):
-    """A chosen method.
-
-    Args:
-        settings: Its settings.
-        reason: A sentence that says what was chosen and why.
-    """
-
-    settings: list[str]
-    reason: str
 
 
 def num_given(pair: GraphPair) -> int:
@@ -94,8 +81,8 @@ def usual_settings(pair: GraphPair, has_gpu: bool, with_literals: bool) -> list[
 
 def choose_method(
     literals: LiteralMatches, num_links: int, usual: Sequence[str], needs_validation: bool = False
-) -> Choice:
-    """Choose between PARIS, and EM with an encoder.
+) -> tuple[list[str], str]:
+    """Return the settings of PARIS, or of EM with an encoder, and a sentence that says why.
 
     Args:
         literals: The matched literals of both graphs.
@@ -108,13 +95,13 @@ def choose_method(
         found = "too few neighbours can be compared"
     if literals.num_confirming < LEAST_CONFIRMING:
         reason = f"PARIS was used, because {found}: names and values decide."
-        return Choice(["method=paris", LITERALS], reason)
+        return ["method=paris", LITERALS], reason
     settings = [*usual, LITERALS]
     if num_links < LEAST_HELD_OUT and not needs_validation:
         settings.append(NO_VALIDATION)
     model = settings[0].partition("=")[2]
     reason = f"EM with {model} was used, because {found}: structure finds what names do not."
-    return Choice(settings, reason)
+    return settings, reason
 
 
 def suited(
@@ -147,9 +134,9 @@ def suited(
         return with_them, pair, None
     pair = with_literals(with_them, pair)
     assert pair.literals is not None
-    choice = choose_method(pair.literals, num_given(pair), usual, needs_validation)
-    logger.info(choice.reason)
-    return compose(choice.settings), pair, choice.reason
+    settings, reason = choose_method(pair.literals, num_given(pair), usual, needs_validation)
+    logger.info(reason)
+    return compose(settings), pair, reason
 
 
 def _for_ontologies(
