@@ -204,14 +204,14 @@ def supported(alignment: Alignment) -> tuple[npt.NDArray[np.bool_], npt.NDArray[
     known = pair.target.triples[:, [0, 2]]
     by_structure, by_literals = np.zeros((2, size), dtype=bool)
     both = matches[ends]
-    kept = (both != NO_MATCH).all(axis=1) & _among(both, np.concatenate([known, known[:, ::-1]]))
+    kept = (both != NO_MATCH).all(axis=1) & are_among(both, np.concatenate([known, known[:, ::-1]]))
     by_structure[ends[kept]] = True
     if pair.literals is not None:
         values = pair.literals.source.triples[:, [0, 2]]
         values = values[values[:, 1] >= size]
         sources, others = _joined(values, pair.literals.pairs)
         both = np.stack([matches[sources], others], axis=1)
-        found = (both[:, 0] != NO_MATCH) & _among(both, pair.literals.target.triples[:, [0, 2]])
+        found = (both[:, 0] != NO_MATCH) & are_among(both, pair.literals.target.triples[:, [0, 2]])
         by_literals[sources[found]] = True
     return by_structure, by_literals
 
@@ -226,10 +226,3 @@ def _joined(values: IntArray, pairs: IntArray) -> tuple[IntArray, IntArray]:
     rows = np.repeat(np.arange(len(values)), counts)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + first[rows]
     return values[rows, 0], pairs[order[places], 1]
-
-
-def _among(pairs: IntArray, known: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether each pair is one of the known pairs."""
-    width = max(pairs.max(initial=0), known.max(initial=0)) + 1
-    found: npt.NDArray[np.bool_] = np.isin(pairs @ [width, 1], known @ [width, 1])
-    return found

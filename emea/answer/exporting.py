@@ -5,11 +5,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from emea.answer.alignment import Alignment, Origin, Row
+from emea.answer.alignment import Alignment, Origin
 from emea.answer.decision import Decision
 from emea.answer.rdf import owl_triples, rdf_cells
 from emea.answer.sssom import sssom_lines
@@ -158,22 +157,19 @@ def json_lines(alignment: Alignment) -> Iterator[str]:
     Candidates whose probability rounds to 0 are left out.
     """
     for row in alignment.rows():
-        yield ENCODER.encode(_object(row))
-
-
-def _object(row: Row) -> dict[str, Any]:
-    candidates = [(target, round(prob, DIGITS)) for target, prob in row.candidates]
-    labels = {"source_label": row.source_label, "target_label": row.target_label}
-    return {
-        "source": row.source,
-        "target": row.target,
-        **{key: label for key, label in labels.items() if label is not None},
-        "probability": None if row.target is None else round(row.prob, DIGITS),
-        "given": row.is_given,
-        "candidates": [
-            {"target": target, "probability": prob} for target, prob in candidates if prob > 0
-        ],
-    }
+        candidates = [(target, round(prob, DIGITS)) for target, prob in row.candidates]
+        labels = {"source_label": row.source_label, "target_label": row.target_label}
+        found = {
+            "source": row.source,
+            "target": row.target,
+            **{key: label for key, label in labels.items() if label is not None},
+            "probability": None if row.target is None else round(row.prob, DIGITS),
+            "given": row.is_given,
+            "candidates": [
+                {"target": target, "probability": prob} for target, prob in candidates if prob > 0
+            ],
+        }
+        yield ENCODER.encode(found)
 
 
 ALIGNMENT_FILE = "alignment.tsv"

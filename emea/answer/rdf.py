@@ -1,7 +1,6 @@
 """Writes an alignment as RDF: N-Triples, or cells of OAEI's Alignment format."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
@@ -25,26 +24,14 @@ def owl_triples(alignment: Alignment) -> Iterator[str]:
             yield f"<{statement.source_iri}> <{predicate}> <{statement.target_iri}> ."
 
 
-class Cell(NamedTuple):
-    """A statement of the Alignment format.
-
-    Args:
-        source: The IRI of the source entity.
-        target: The IRI of the target entity.
-        measure: The probability.
-        relation: ``=``, ``<`` (the source is included in the target) or ``>``.
-    """
-
-    source: str
-    target: str
-    measure: float
-    relation: str = "="
+Cell = tuple[str, str, float, str]
+"""The IRIs of both entities, the probability, and ``=``, ``<`` (is included in) or ``>``."""
 
 
 def rdf_cells(alignment: Alignment) -> Iterator[str]:
     """Yield the lines of ``alignment.rdf``: a cell with a measure for each match."""
     cells = (
-        Cell(one.source_iri, one.target_iri, one.row.prob)
+        (one.source_iri, one.target_iri, one.row.prob, "=")
         for one in statements(alignment)
         if one.target_iri is not None
     )
@@ -68,15 +55,15 @@ def cell_lines(name: str, cells: Iterable[Cell]) -> Iterator[str]:
     yield "  <type>??</type>"
     for number, side in enumerate(("source", "target"), 1):
         yield f"  <onto{number}>{EMEA}{quote(name, safe='')}:{side}</onto{number}>"
-    for cell in cells:
+    for source, target, measure, relation in cells:
         yield "  <map><Cell>"
-        yield f"    <entity1 rdf:resource={quoteattr(cell.source)}/>"
-        yield f"    <entity2 rdf:resource={quoteattr(cell.target)}/>"
+        yield f"    <entity1 rdf:resource={quoteattr(source)}/>"
+        yield f"    <entity2 rdf:resource={quoteattr(target)}/>"
         yield (
             '    <measure rdf:datatype="http://www.w3.org/2001/XMLSchema#float">'
-            f"{cell.measure:.6f}</measure>"
+            f"{measure:.6f}</measure>"
         )
-        yield f"    <relation>{escape(cell.relation)}</relation>"
+        yield f"    <relation>{escape(relation)}</relation>"
         yield "  </Cell></map>"
     yield "</Alignment>"
     yield "</rdf:RDF>"

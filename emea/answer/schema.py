@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
 from emea.answer.exporting import cell
-from emea.answer.rdf import Cell, cell_lines
-from emea.answer.sssom import COLUMNS, CompactURIs, header_lines, sssom_cell
+from emea.answer.rdf import cell_lines
+from emea.answer.sssom import COLUMNS, CompactURIs, header_lines, shown_confidence, sssom_cell
 from emea.data.entity_kinds import OWL, RDFS, is_blank
 from emea.data.names import entity_iri, entity_uri
 
@@ -139,7 +139,7 @@ RELATIONS_OF_CELLS = {"equivalent": "=", "narrower": "<", "broader": ">"}
 def schema_cells(schema: Schema) -> Iterator[str]:
     """Yield the lines of ``schema.rdf``, without inverse relations, which it cannot express."""
     cells = (
-        Cell(one.source, one.target, _measure(one.row), RELATIONS_OF_CELLS[one.row.mapping])
+        (one.source, one.target, _measure(one.row), RELATIONS_OF_CELLS[one.row.mapping])
         for one in _statements(schema)
         if not one.row.inverse
     )
@@ -169,7 +169,7 @@ def schema_sssom_lines(schema: Schema, origin: Origin) -> Iterator[str]:
         cells = (
             *(of_subject(entity_uri(one.source)), one.row.source, kind, str(_predicate(one))),
             *(of_object(entity_uri(one.target)), one.row.target, kind),
-            *(MATCHED, _confidence(one.row), _comment(one)),
+            *(MATCHED, shown_confidence(_measure(one.row)), _comment(one)),
         )
         yield "\t".join(map(sssom_cell, cells))
 
@@ -188,10 +188,6 @@ def _predicate(stated: _Statement) -> str | None:
 def _measure(row: TermMatch) -> float:
     forth, back = row.source_in_target, row.target_in_source
     return {"equivalent": min(forth, back), "narrower": forth, "broader": back}[row.mapping]
-
-
-def _confidence(row: TermMatch) -> str:
-    return f"{_measure(row):.6f}".rstrip("0").rstrip(".")
 
 
 def _comment(stated: _Statement) -> str:

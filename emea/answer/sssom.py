@@ -8,9 +8,7 @@ from itertools import takewhile
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-import numpy as np
-
-from emea.answer.alignment import Alignment, Origin, Row, Statement, statements, supported
+from emea.answer.alignment import Alignment, Origin, statements, supported
 from emea.data.entity_kinds import NO_TERM_FOUND, OWL, RDF, RDFS, EntityKind, is_blank
 from emea.data.names import EMEA, entity_iri, entity_uri
 
@@ -140,39 +138,36 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
     prefixes = of_subject.prefixes | of_object.prefixes
     yield from header_lines(pair.name, alignment.origin, prefixes, COMMENT)
     yield "\t".join(COLUMNS)
-    justifications = _justifications(alignment)
-    cardinalities = _cardinalities(alignment)
-    for statement in statements(alignment):
-        found, cardinality = NO_TERM_FOUND, "1:0"
-        if statement.target_iri is not None:
-            found = of_object(entity_uri(statement.target_iri))
-            cardinality = cardinalities[statement.source, statement.target]
-        why = GIVEN if statement.row.is_given else justifications.get(statement.source, MATCHED)
-        subject = of_subject(entity_uri(statement.source_iri))
-        yield _line(subject, found, statement, (why, cardinality))
-
-
-def _cardinalities(alignment: Alignment) -> dict[tuple[int, int], str]:
-    """Return ``mapping_cardinality`` by match: whether its entities have other matches, too."""
-    is_match = alignment.targets >= 0
-    columns = alignment.entities[is_match].tolist(), alignment.targets[is_match].tolist()
-    counts = [Counter(column) for column in columns]
-    return {
-        (
-            source,
-            target,
-        ): f"{'n' if counts[1][target] > 1 else 1}:{'n' if counts[0][source] > 1 else 1}"
-        for source, target in zip(*columns, strict=True)
-    }
-
-
-def _justifications(alignment: Alignment) -> dict[int, str]:
-    """Return the justification of each match that literals support."""
     by_structure, by_literals = supported(alignment)
-    return {
-        entity: COMPOSITE if by_structure[entity] else LEXICAL
-        for entity in np.flatnonzero(by_literals).tolist()
-    }
+    is_match = alignment.targets >= 0
+    of_source, of_target = (
+        Counter(column[is_match].tolist()) for column in (alignment.entities, alignment.targets)
+    )
+    for one in statements(alignment):
+        row, kind, why = one.row, TYPES[one.kind], MATCHED
+        if row.is_given:
+            why = GIVEN
+        elif by_literals[one.source]:
+            why = COMPOSITE if by_structure[one.source] else LEXICAL
+        found = (NO_TERM_FOUND, "", "")
+        cardinality, confidence = "1:0", ""
+        if one.target_iri is not None:
+            found = (
+                of_object(entity_uri(one.target_iri)),
+                row.target_label or row.target or "",
+                kind,
+            )
+            sides = of_target[one.target] > 1, of_source[one.source] > 1
+            cardinality = ":".join("n" if has_several else "1" for has_several in sides)
+            confidence = shown_confidence(row.prob)
+        subject = of_subject(entity_uri(one.source_iri)), row.source_label or row.source, kind
+        cells = (*subject, one.predicate, *found, why, cardinality, confidence)
+        yield "\t".join(map(sssom_cell, cells))
+
+
+def shown_confidence(prob: float) -> str:
+    """Return a probability without zeros at its end."""
+    return f"{prob:.6f}".rstrip("0").rstrip(".")
 
 
 def header_lines(
@@ -208,23 +203,6 @@ def header_lines(
     for slot, value in slots.items():
         yield f"#{slot}: {json.dumps(value, ensure_ascii=False)}"
     yield f"#mapping_date: {origin.date}"  # without quotes: YAML reads it as a date
-
-
-def _line(subject: str, found: str, statement: Statement, about: tuple[str, str]) -> str:
-    row: Row = statement.row
-    object_type = "" if row.target is None else TYPES[statement.kind]
-    confidence = "" if row.target is None else f"{row.prob:.6f}".rstrip("0").rstrip(".")
-    cells = (
-        *(
-            subject,
-            row.source_label or row.source,
-            TYPES[statement.kind],
-            statement.predicate,
-        ),
-        *(found, row.target_label or row.target or "", object_type),
-        *(*about, confidence),
-    )
-    return "\t".join(map(sssom_cell, cells))
 
 
 def sssom_cell(text: str) -> str:
