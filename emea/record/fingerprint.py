@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.config.settings.execution import lightning_options
 from emea.data.graph_pair import GraphPair
-from emea.errors import DataError
+from emea.record.checked_files import reading
 from emea.runtime.regular_file import open_regular
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -103,10 +103,6 @@ def _names(pair: GraphPair) -> str:
 def _weights(config: DictConfig) -> str | None:
     if not config.initial_from:
         return None
-    try:
-        with open_regular(Path(config.initial_from)) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(
-            f"initial_from={config.initial_from} cannot be read: {error}. Check the path."
-        ) from error
+    path = Path(config.initial_from)
+    with reading(path), open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

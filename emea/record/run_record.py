@@ -4,8 +4,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from shlex import quote
@@ -16,6 +15,7 @@ from emea.record.checked_files import (
     json_object,
     read_checked_json,
     read_file,
+    reading,
     write_atomic,
     write_checked_json,
 )
@@ -164,8 +164,6 @@ def close_record(
     folder: Path, status: str, reason: str = "", end_time: int | None = None
 ) -> RunClosing:
     """Write how the run ended into the header; an `end_time` of ``None`` means now."""
-    if status not in STATUSES:
-        raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
     closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
     write_checked_json(folder / RUN_FILE, asdict(read_header(folder)) | asdict(closing))
     return closing
@@ -192,8 +190,9 @@ def read_header(folder: Path | str) -> RunHeader:
     Raises:
         UserError: If the folder has no valid `run.json`.
     """
-    with _valid(folder):
-        return _parsed(RunHeader, read_run_file(Path(folder)))
+    content = read_run_file(Path(folder))
+    with reading(Path(folder) / RUN_FILE):
+        return _parsed(RunHeader, content)
 
 
 def read_closing(folder: Path | str) -> RunClosing | None:
@@ -205,18 +204,8 @@ def read_closing(folder: Path | str) -> RunClosing | None:
     content = read_run_file(Path(folder))
     if content.get("status") not in STATUSES:
         return None
-    with _valid(folder):
+    with reading(Path(folder) / RUN_FILE):
         return _parsed(RunClosing, {"reason": "", **content})
-
-
-@contextmanager
-def _valid(folder: Path | str) -> Iterator[None]:
-    """Report an unusable field as an error that names the file."""
-    try:
-        yield
-    except ValueError as error:
-        path = Path(folder) / RUN_FILE
-        raise UserError(f"{path} is not a valid run record: {error}.") from error
 
 
 def is_finished(folder: Path | str) -> bool:
@@ -257,20 +246,18 @@ def read_series(folder: Path | str) -> list[MetricPoint]:
     path = Path(folder) / SERIES_FILE
     if not path.exists():
         return []
-    try:
+    with reading(path):
         lines = read_file(path).rstrip(b"\n").split(b"\n")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     points: list[MetricPoint] = []
     for number, line in enumerate(lines, start=1):
-        point = _parse_point(line)
-        if point is not None:
-            points.append(point)
-        elif number == len(lines):
+        try:
+            points.append(_parsed(MetricPoint, json_object(line)))
+        except ValueError as error:
+            if number < len(lines):
+                problem = f"{path}, line {number} is damaged. Remove that line."
+                raise UserError(problem) from error
             if line:
                 logger.warning("%s: dropped the incomplete last line %d.", path, number)
-        else:
-            raise UserError(f"{path}, line {number} is damaged. Remove that line.")
     return points
 
 
@@ -283,10 +270,3 @@ def read_run_file(folder: Path) -> dict[str, Any]:
     if not os.access(folder / RUN_FILE, os.R_OK) or not is_run_folder(folder):
         raise UserError(f"{folder} is not a run's folder: it has no readable {RUN_FILE}.")
     return read_checked_json(folder / RUN_FILE)
-
-
-def _parse_point(line: bytes) -> MetricPoint | None:
-    try:
-        return _parsed(MetricPoint, json_object(line))
-    except ValueError:
-        return None

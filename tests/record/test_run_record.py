@@ -155,9 +155,7 @@ def test_header_with_an_unusable_field(
     start_record(tmp_path, make_header())
     content = json.loads(unsigned(tmp_path / RUN_FILE)) | {name: value}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
-    with pytest.raises(
-        UserError, match=rf"run\.json is not a valid run record: its '{name}' cannot be used"
-    ):
+    with pytest.raises(UserError, match=rf"run\.json is damaged: its '{name}' cannot be used"):
         read_header(tmp_path)
 
 
@@ -167,7 +165,7 @@ def test_closing_without_a_time(tmp_path: Path, make_header: MakeHeader, end_tim
     content = json.loads(unsigned(tmp_path / RUN_FILE))
     content |= {"status": "FINISHED", "end_time": end_time}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
-    with pytest.raises(UserError, match="not a valid run record: its 'end_time' cannot be used"):
+    with pytest.raises(UserError, match="is damaged: its 'end_time' cannot be used"):
         read_closing(tmp_path)
 
 
