@@ -1,6 +1,5 @@
 """Writes the answer of a finished run with other settings, without training."""
 
-import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +12,12 @@ from emea.answer.decision import (
     decision_numbers,
 )
 from emea.answer.exporting import (
-    ALIGNMENT_FILES,
     answered_pairs,
     origin_of,
     write_alignment,
     write_formats,
 )
-from emea.answer.schema import SCHEMA_FILES, SCHEMA_FORMATS, Schema
+from emea.answer.schema import SCHEMA_FORMATS, Schema
 from emea.config.composition import composed, option_names
 from emea.config.settings.execution import ExportSettings
 from emea.data.graph_pair import GraphPair
@@ -30,9 +28,6 @@ from emea.run.finished_run import FinishedRun
 from emea.run.outcome import Numbers
 from emea.run.parts import build_answering, decoder_name, export_settings, with_literals
 from emea.run.schema_mapping import schema_mapping
-
-logger = logging.getLogger(__name__)
-
 
 NUMBERS_FILE = "prediction.json"
 
@@ -60,7 +55,6 @@ def predict(
     pair = with_literals(run.config, run.pair)
     schema = schema_mapping(pair, decision, settings.least_inclusion)
     files = write_answer(folder, run, pair, decision, schema, settings)
-    _warn_of_others(folder, files)
     judged = run.split.with_labels(run.labels.cpu().numpy())
     numbers = decision_numbers(decision, settings, judged)
     recorded = {
@@ -127,17 +121,6 @@ def run_schema(
     """Return the mapping of relations and classes that the matches of a finished run imply."""
     found = decision or run_decision(run, settings)
     return schema_mapping(with_literals(run.config, run.pair), found, settings.least_inclusion)
-
-
-def _warn_of_others(folder: Path, written: list[Path]) -> None:
-    known = {folder / file for file in ALIGNMENT_FILES | SCHEMA_FILES}
-    others = sorted(path.name for path in known - set(written) if path.exists())
-    if others:
-        logger.warning(
-            "%s also contains %s from an earlier prediction, which may have had other settings.",
-            folder,
-            ", ".join(others),
-        )
 
 
 def with_decoding(config: DictConfig, decoding: str) -> DictConfig:

@@ -218,15 +218,6 @@ def test_a_precision_needs_links_to_choose_by(tiny_config: Configs, tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
-def test_files_of_another_time_are_named(
-    finished: FinishedRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    predict(finished, tmp_path, ExportSettings(("nt", "jsonl")))
-    assert "also contains" not in caplog.text
-    predict(finished, tmp_path, ExportSettings(("nt",), threshold=0.5))
-    assert "also contains alignment.jsonl from an earlier prediction" in caplog.text
-
-
 def test_a_decoding_that_cannot_be_had_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("method=paris"), tmp_path)
     for decoding, sentence in (
