@@ -53,9 +53,8 @@ class ReasoningObserver:
     Attributes:
         ranked: The test links that have ranks, a sample of very many.
         history: One entry per iteration, as in ``metrics.json``.
-        initial_ranks, final_ranks: Ranks of the matchings.
-        embedding_ranks: Ranks of the embedding, if there is one.
-        embedding_seconds: Duration of training since the last iteration; the embedder adds to it.
+        ranks: Ranks of the first and the last matching, and of the embedding if there is one.
+        embedding_seconds: Duration of training since the last iteration; the run adds to it.
     """
 
     def __init__(self, split: Split, cardinality: Cardinality, log: Log) -> None:
@@ -68,22 +67,21 @@ class ReasoningObserver:
         self._embedding: Numbers | None = None
         self._start = time.perf_counter()
         self.history: list[Numbers] = []
-        self.initial_ranks: Ranks | None = None
-        self.final_ranks: Ranks | None = None
-        self.embedding_ranks: Ranks | None = None
+        self.ranks: dict[str, Ranks] = {}
         self.embedding_seconds = 0.0
 
     def __call__(self, report: ReasoningReport) -> None:
         """Measure, keep and log one iteration."""
         start = time.perf_counter()
         pairs = report.matching.pairs().cpu().numpy()
-        self.final_ranks = matched_ranks(pairs, self.ranked)
-        self.initial_ranks = self.initial_ranks or self.final_ranks
+        ranks = matched_ranks(pairs, self.ranked)
+        self.ranks.setdefault("initial", ranks)
+        self.ranks["final"] = ranks
         reasoning = start - self._start - self.embedding_seconds
         entry: Numbers = {
             "iteration": report.iteration,
             "neural": self._of_embedding(report.similarity),
-            "joint": matched_metrics(self.final_ranks, self.split.missed_share),
+            "joint": matched_metrics(ranks, self.split.missed_share),
             "mapping": self.mapping(report.matching),
             "validation": matched_metrics(matched_ranks(pairs, self.split.supervision.validation)),
             "num_pairs": len(pairs),
@@ -96,15 +94,6 @@ class ReasoningObserver:
         logger.info(self._line(entry))
         self.embedding_seconds, self._start = 0.0, time.perf_counter()
 
-    def ranks(self) -> dict[str, Ranks]:
-        """Return the ranks of the first and last matching, and those of the embedding if any."""
-        found = {
-            "initial": self.initial_ranks,
-            "final": self.final_ranks,
-            "embedding": self.embedding_ranks,
-        }
-        return {name: ranks for name, ranks in found.items() if ranks is not None}
-
     def mapping(self, matching: Matching | ManyMatching) -> dict[str, float]:
         """Return precision, recall and F1 over pairs that known links do not decide."""
         pairs = matching.pairs().cpu().numpy()
@@ -114,10 +103,11 @@ class ReasoningObserver:
     def _of_embedding(self, similarity: Similarity | None) -> Numbers | None:
         # several iterations share one embedding, which is measured once
         if similarity is not None and similarity is not self._measured:
-            self.embedding_ranks = link_ranks(similarity, self.ranked, self.split.test[:, 1])
+            ranks = link_ranks(similarity, self.ranked, self.split.test[:, 1])
             pool_size = max(1, len(np.unique(self.split.test[:, 1])))
             missed = Missed(self.split.missed_share, pool_size, similarity.num_target)
-            self._measured, self._embedding = similarity, both_pools(self.embedding_ranks, missed)
+            self._measured, self._embedding = similarity, both_pools(ranks, missed)
+            self.ranks["embedding"] = ranks
         return self._embedding
 
     def _line(self, entry: Numbers) -> str:
@@ -138,79 +128,60 @@ class ReasoningObserver:
         return f"Iteration {entry['iteration']}: {'; '.join(parts)} [protocol strict]"
 
 
-class Embedder:
-    """Trains an encoder on links, each time from new weights.
-
-    The encoder is built at the first call, because a method that only reasons does not need one.
-
-    Args:
-        inputs: Settings, graphs, links and device of the run.
-        observer: Its ``embedding_seconds`` are increased by the time of each training.
-
-    Attributes:
-        parts: The encoder and its labels, once there is one.
-    """
-
-    def __init__(self, inputs: RunInputs, observer: ReasoningObserver) -> None:
-        self.inputs = inputs
-        self.observer = observer
-        self.parts: Parts | None = None
-
-    def __call__(self, links: Tensor) -> Similarity:
-        """Return the similarity of the entities after training on the links."""
-        start, device = time.perf_counter(), self.inputs.device
-        parts = self._renewed()
-        parts.data.relabel(links.cpu().numpy())
-        num_epochs = self.inputs.settings.models[0].initial_epochs
-        num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
-        with StepProgress(num_steps) as progress:
-            progress.say("training the embedding")
-            parts.fit(num_epochs, device, [progress])
-        parts.module.release_graphs()  # reasoning follows, and perhaps no other fit
-        similarity = parts.em.decoder(*parts.module.to(device).embeddings())
-        self.observer.embedding_seconds += time.perf_counter() - start
-        return similarity
-
-    def _renewed(self) -> Parts:
-        """Return the parts with new weights."""
-        given = self.inputs
-        if self.parts is None:
-            # the EM callback of the parts is not used, and neither are its reports
-            self.parts = build_parts(
-                given.settings, given.graphs, given.visible, lambda report: None, given.device
-            )
-        else:
-            self.parts.restart()
-        return self.parts
-
-
 class ReasoningRun:
     """Runs a baseline that reasons from training links.
 
     Args:
         inputs: Settings, graphs, links and device of the run.
+
+    Attributes:
+        parts: The encoder and its labels. The first embedding builds them, because a method that
+            only reasons does not need them.
     """
 
     def __init__(self, inputs: RunInputs) -> None:
+        self.inputs = inputs
         self.split = inputs.split
         self.device = device = inputs.device
         self.seeds = torch.from_numpy(inputs.visible.train.copy()).to(device)
         self.observer = ReasoningObserver(inputs.split, inputs.graphs.cardinality, inputs.log)
         make_reasoner = factory(inputs.settings.nodes.method.reasoner)
         self.reasoner: Reasoner = make_reasoner(pair=inputs.graphs, device=device)
-        self.embedder = Embedder(inputs, self.observer)
+        self.parts: Parts | None = None
         self.matching: Matching | ManyMatching | None = None
 
     def train(self, folder: Path, resume_from: Path | None, writer: BackgroundWriter) -> None:
         """Reason from the seeds; there are no checkpoints to resume from before the end."""
-        self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
-        parts = self.embedder.parts
-        save_matching(folder / CHECKPOINT_FILE, self.matching, parts.module if parts else None)
+        self.matching = self.reasoner.align(self.seeds, self.embed, self.observer)
+        module = self.parts.module if self.parts else None
+        save_matching(folder / CHECKPOINT_FILE, self.matching, module)
+
+    def embed(self, links: Tensor) -> Similarity:
+        """Return the similarity of the entities by an encoder with new weights and these links."""
+        start, given = time.perf_counter(), self.inputs
+        if self.parts is None:
+            # the EM callback of the parts is not used, and neither are its reports
+            self.parts = build_parts(
+                given.settings, given.graphs, given.visible, lambda report: None, self.device
+            )
+        else:
+            self.parts.restart()
+        parts = self.parts
+        parts.data.relabel(links.cpu().numpy())
+        num_epochs = given.settings.models[0].initial_epochs
+        num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
+        with StepProgress(num_steps) as progress:
+            progress.say("training the embedding")
+            parts.fit(num_epochs, self.device, [progress])
+        parts.module.release_graphs()  # reasoning follows, and perhaps no other fit
+        similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
+        self.observer.embedding_seconds += time.perf_counter() - start
+        return similarity
 
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last matching, measured on the test links."""
         observer = self.observer
-        assert self.matching is not None and observer.initial_ranks and observer.final_ranks
+        assert self.matching is not None
         beliefs = self.matching.beliefs()
         return Outcome(
             neural=None,
@@ -218,9 +189,9 @@ class ReasoningRun:
             beliefs=beliefs,
             labels=self.seeds,
             judged=self.split,
-            ranks=observer.ranks(),
-            scores=self._scores(pair, self.matching, observer.final_ranks),
-            losses=self.embedder.parts.module.losses if self.embedder.parts else [],
+            ranks=observer.ranks,
+            scores=self._scores(pair, self.matching, observer.ranks["final"]),
+            losses=self.parts.module.losses if self.parts else [],
         )
 
     def _scores(self, pair: GraphPair, matching: Matching | ManyMatching, ranks: Ranks) -> Numbers:
