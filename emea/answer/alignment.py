@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from emea.data.arrays import NO_MATCH, FloatArray, IntArray
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
 from emea.data.entity_kinds import EntityKind, entity_kinds, is_blank
 from emea.data.graph_pair import GraphPair
 from emea.data.names import entity_iri

@@ -13,11 +13,17 @@ from emea.data.protocol import seen_links
 from emea.errors import writing
 from emea.explain import wording
 from emea.explain.explainer import Explainer
-from emea.explain.explanation import Explanation
+from emea.explain.explanation import Entity, Explanation
 from emea.explain.page_content import Json, packed, page_content
 from emea.record.checked_files import write_atomic
 from emea.results.charts import COLOURS, CONFIG
-from emea.results.page import html_document, page_style, resource, vega_bundle
+from emea.results.page import (
+    html_document,
+    page_style,
+    resource,
+    template_environment,
+    vega_bundle,
+)
 from emea.run.parts import export_settings
 from emea.run.predicting import run_schema
 
@@ -94,25 +100,25 @@ def alignment_page(
         "chart": {"config": CONFIG, "colours": COLOURS},
     }
     source, target = run.pair.source, run.pair.target
-    body = (
-        wording.template_environment("emea.explain")
-        .get_template("alignment.html")
-        .render(
-            title=shown.title,
-            summary=f"{source.num_entities:,} source entities and {target.num_entities:,} target "
-            f"entities of {run.pair.name}",
-            facts=_facts(run.metrics, shown.with_test),
-            warnings=run.metrics.get("warnings", ()),
-            filters={"suggested": shown.label} | FILTERS,
-            num_known=len(content["known"]),
-            is_saved=folder is not None,
-            is_open=view is None,
-            content=packed(content),
-            terms=[] if schema is None else wording.stated_terms(schema),
-            most_rows=MOST_TERMS,
-        )
+    environment = template_environment("emea.explain")
+    # an example may be a long literal
+    environment.filters["local"] = lambda name: Entity(0, name).short
+    environment.filters["number"] = wording.number
+    body = environment.get_template("alignment.html").render(
+        title=shown.title,
+        summary=f"{source.num_entities:,} source entities and {target.num_entities:,} target "
+        f"entities of {run.pair.name}",
+        facts=_facts(run.metrics, shown.with_test),
+        warnings=run.metrics.get("warnings", ()),
+        filters={"suggested": shown.label} | FILTERS,
+        num_known=len(content["known"]),
+        is_saved=folder is not None,
+        is_open=view is None,
+        content=packed(content),
+        terms=[] if schema is None else wording.stated_terms(schema),
+        most_rows=MOST_TERMS,
     )
-    style = page_style("emea.explain", "browser/alignment.css")
+    style = page_style() + resource("emea.explain", "browser/alignment.css")
     code = "\n".join(resource("emea.explain", f"browser/{name}.js") for name in SCRIPTS)
     scripts = [vega_bundle(), f'"use strict";\n(() => {{\n{code}\n}})();']
     return html_document(shown.title, body, style, scripts, kind="alignment")

@@ -131,6 +131,7 @@ class Explainer:
         run, support = self.run, support_of(self.grounds, source, target)
         claims = self._claims(source, target)
         neural_prob = prob_of(run.neural, source, target)
+        votes = None if run.votes is None else run.votes[:, source]
         slot = None if run.joint is None else slot_of(run.joint, source, target)
         features = {
             name: float(values[source, slot])
@@ -144,7 +145,7 @@ class Explainer:
             neural_prob=neural_prob,
             joint_prob=prob_of(run.joint, source, target),
             final_prob=prob_of(run.beliefs, source, target),
-            witnesses=_witnesses(run, source, target),
+            witnesses=None if votes is None else (int((votes == target).sum()), len(votes)),
             differing=self._differing(source, target),
             value=support.value,
             evidence=support.total,
@@ -305,10 +306,3 @@ def _supporters(case: Case | None) -> dict[Entity, None]:
     """
     pieces: Any = () if case is None else case.contributions
     return dict.fromkeys(piece.neighbour for piece in pieces)
-
-
-def _witnesses(run: FinishedRun, source: int, target: int) -> tuple[int, int] | None:
-    """Return how many encoders have the target as their best, and the number of encoders."""
-    if run.votes is None:
-        return None
-    return int((run.votes[:, source] == target).sum()), len(run.votes)

@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 NUM_CANDIDATES, LEAST_CANDIDATE = 5, 0.001
 """Candidates of a source entity on the page, and their minimum probability."""
 
+MORE_DIGITS = 7
+"""Decimal places of evidence, so that probabilities next to 1 stay different."""
+
 NUM_CARRIERS, LEAST_CARRIER = 6, 0.005
 """Counterparts of a neighbour that carry evidence on the page, and their minimum probability."""
 
@@ -156,23 +159,21 @@ def _rows(decision: Decision) -> Json:
 
 
 def _candidates(beliefs: Beliefs) -> list[list[float]]:
-    targets, probs = top_candidates(beliefs, NUM_CANDIDATES)
-    starts, others, shown = _lists(
-        torch.from_numpy(targets), torch.from_numpy(probs), LEAST_CANDIDATE
-    )
-    return [starts, others, np.round(shown, DIGITS).tolist()]
+    best = map(torch.from_numpy, top_candidates(beliefs, NUM_CANDIDATES))
+    return _lists(*best, LEAST_CANDIDATE, DIGITS)
 
 
-def _lists(targets: Tensor, probs: Tensor, least: float) -> list[list[float]]:
+def _lists(
+    targets: Tensor, probs: Tensor, least: float, digits: int = MORE_DIGITS
+) -> list[list[float]]:
     """Return the starts of each row's items, and the targets and probabilities of all items."""
     kept = (probs >= least) & (probs > 0)
     starts = np.concatenate([[0], kept.sum(1).cumsum(0).numpy()])
-    return [starts.tolist(), targets[kept].tolist(), _rounded(probs[kept])]
+    return [starts.tolist(), targets[kept].tolist(), _rounded(probs[kept], digits)]
 
 
-def _rounded(values: Tensor) -> list[float]:
-    """Return numbers with seven digits, so that probabilities next to 1 stay different."""
-    found: list[float] = np.round(values.double().numpy(), 7).tolist()
+def _rounded(values: Tensor, digits: int = MORE_DIGITS) -> list[float]:
+    found: list[float] = np.round(values.double().numpy(), digits).tolist()
     return found
 
 

@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jinja2 import Environment
-
 from emea.answer.schema import Schema, TermMatch
 from emea.data.names import local_name
 from emea.explain.explanation import (
@@ -18,7 +16,6 @@ from emea.explain.explanation import (
     Term,
     Unmatched,
 )
-from emea.results import page
 
 MOST_LISTED = 5
 NOTHING = "-"
@@ -35,15 +32,6 @@ USES = {
     "validation": "the run fitted weights on such links",
 }
 """How a run uses the links that it may see."""
-
-
-def template_environment(package: str) -> Environment:
-    """Return the environment of a package's templates, with the numbers of explanations."""
-    environment = page.template_environment(package)
-    # an example may be a long literal
-    filters = {"number": number, "percent": percent, "local": lambda name: Entity(0, name).short}
-    environment.filters |= filters
-    return environment
 
 
 def stated_terms(schema: Schema) -> list[tuple[str, str, list[TermMatch]]]:
@@ -236,24 +224,15 @@ def silent(one: Unmatched) -> str:
     return f"{one.neighbour.short} ({named}): matched to {believed}, {reason}"
 
 
-def lacking(explanation: Explanation) -> list[str]:
-    """Return the neighbours that support only one of the two candidates."""
-    if explanation.rival is None:
-        return []
-    asked, rival = explanation.asked.target, explanation.rival.target
-    sides = ((asked, explanation.only_asked), (rival, explanation.only_rival))
-    return [
-        f"Only {target.short} is supported by {listed([entity.short for entity in only])}."
-        for target, only in sides
-        if only
-    ]
-
-
 def against(explanation: Explanation) -> list[str]:
     """Return what speaks against each candidate: missing support and rival claims."""
-    cases = _cases(explanation)
+    cases, supporters = _cases(explanation), (explanation.only_asked, explanation.only_rival)
     return [
-        *lacking(explanation),
+        *(
+            f"Only {case.target.short} is supported by {listed([one.short for one in only])}."
+            for case, only in zip(cases, supporters, strict=False)
+            if only and explanation.rival is not None
+        ),
         *map(conflicts, cases),
         *(line for case in cases for line in differing(case)),
     ]

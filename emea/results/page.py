@@ -49,9 +49,9 @@ def html_document(
     )
 
 
-def page_style(package: str | None = None, name: str = "") -> str:
-    """Return the style sheet that all pages share, followed by one of a package."""
-    return resource("emea.results", "page.css") + (resource(package, name) if package else "")
+def page_style() -> str:
+    """Return the style sheet that all pages share."""
+    return resource("emea.results", "page.css")
 
 
 def resource(package: str, name: str) -> str:

@@ -76,8 +76,14 @@ def judge(found: Outcome, pair: GraphPair) -> list[str]:
     mapping[labelled[:, 0]] = labelled[:, 1]
     probs = found.beliefs.probs.max(1).values.cpu().numpy()
     free = np.setdiff1d(np.flatnonzero(probs > 0), labelled[:, 0])
-    others = [probability_warning(probs[free]), structure_warning(pair, mapping)]
-    noticed = [*found.warnings, *(text for text in others if text is not None)]
+    noticed = [*found.warnings, *filter(None, [probability_warning(probs[free])])]
+    share = shared_structure(pair.source, pair.target, mapping)
+    if share is not None and share < LEAST_SHARED:
+        noticed.append(
+            f"The matched entities share little structure: {share:.1%} of the source triples "
+            "between them have a counterpart. The graphs may be too different, or the answers are "
+            "wrong."
+        )
     for text in noticed:
         logger.warning("%s", text)
     return noticed
@@ -202,20 +208,4 @@ def probability_warning(probs: FloatArray) -> str | None:
         f"Probabilities are low: fewer than {CONFIDENT_SHARE:.0%} of the answers have a "
         f"probability of at least {CONFIDENT} (the highest is {float(probs.max()):.3f}). Check the "
         "answers before you use them. More training links or epochs may help."
-    )
-
-
-def structure_warning(pair: GraphPair, mapping: IntArray) -> str | None:
-    """Return a warning if the answers connect hardly any triples of both graphs.
-
-    Args:
-        pair: The graphs.
-        mapping: ``[num_source]`` the answers and labels, or ``NO_MATCH``.
-    """
-    share = shared_structure(pair.source, pair.target, mapping)
-    if share is None or share >= LEAST_SHARED:
-        return None
-    return (
-        f"The matched entities share little structure: {share:.1%} of the source triples between "
-        "them have a counterpart. The graphs may be too different, or the answers are wrong."
     )

@@ -43,20 +43,15 @@ def compatibility_section(
     """
     rule = PARIS(pair, **asdict(ParisRuleSettings()), device=device)
     judged, linked = split.test[:, 0], pair.links[:, 0]
+    oracle = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
+    oracle[linked] = pair.links[:, 1]
     section = {}
-    for stage, targets in {**mappings, "oracle": oracle_mapping(pair)}.items():
+    for stage, targets in {**mappings, "oracle": oracle}.items():
         values = mapping_compatibility(rule, torch.from_numpy(targets).to(device))
         section[stage] = compatibility_metrics(
             values.double().cpu().numpy(), targets, judged, linked
         )
     return section
-
-
-def oracle_mapping(pair: GraphPair) -> IntArray:
-    """Return the true counterpart of each source entity, or ``NO_MATCH``, ``[num_source]``."""
-    targets = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
-    targets[pair.links[:, 0]] = pair.links[:, 1]
-    return targets
 
 
 def hard_mapping(beliefs: Beliefs) -> IntArray:
@@ -240,7 +235,10 @@ class EvaluationObserver:
             parts.append(f"validation Hit@1 {shown}{which}")
         if joint is not None:
             parts.append(f"{entry['labels']['num_labels']:,} new labels")
-        parts.append(_spent(entry))
+        names = {"neural": "train", "search": "search"}
+        names |= {} if joint is None else {"joint": "reasoning"}
+        seconds = (f"{name} {entry['seconds'][key]:.1f} s" for key, name in names.items())
+        parts.append(", ".join(seconds))
         stage = f"EM {number}/{self.num_iterations}" if number else self.first_stage
         return f"{stage}: {'; '.join(parts)} [protocol {self.protocol}]"
 
@@ -251,17 +249,8 @@ def flattened(entry: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     for key, value in entry.items():
         if isinstance(value, dict):
             flat |= flattened(value, f"{prefix}{key}/")
-        elif _is_number(value) and key != "iteration":
+        elif isinstance(value, bool) or key == "iteration":
+            continue
+        elif isinstance(value, int | float) and math.isfinite(value):
             flat[f"{prefix}{key}"] = float(value)
     return flat
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _spent(entry: Numbers) -> str:
-    """Return the seconds of each phase of an iteration, by name."""
-    names = {"neural": "train", "search": "search"}
-    names |= {} if entry["joint"] is None else {"joint": "reasoning"}
-    return ", ".join(f"{name} {entry['seconds'][key]:.1f} s" for key, name in names.items())

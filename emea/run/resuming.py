@@ -49,9 +49,6 @@ from emea.runtime.signals import signals_as_interrupt, was_terminated
 logger = logging.getLogger(__name__)
 
 
-KEPT_TAGS = (SWEEP_TAG, COMMAND_TAG)
-"""Tags that a resumed run takes from its first start."""
-
 FIRST_FILES = (LOCK_FILE, ".hydra")
 """What a run creates before its first record."""
 
@@ -89,7 +86,12 @@ def start_or_resume(folder: Path, header: RunHeader, resumes: bool = False) -> S
     found = None if earlier is None else earlier.tags.get(FINGERPRINT_TAG)
     same = found == header.tags[FINGERPRINT_TAG]
     if earlier is not None and resumes and not same:
-        raise DataError(_changed(folder, earlier, header))
+        has_data = earlier.tags.get("data_checksum") == header.tags["data_checksum"]
+        code = f"settings or code (commit {earlier.tags.get('commit', 'unknown')[:10]})"
+        raise DataError(
+            f"{folder} cannot be resumed: its {code if has_data else 'data'} changed since it "
+            "started. Restore them and resume it, or run its command again to start a new run."
+        )
     if earlier is None or not same or is_finished(folder):
         if earlier is not None:
             logger.warning("Replacing the files of an earlier run in %s", folder)
@@ -98,7 +100,7 @@ def start_or_resume(folder: Path, header: RunHeader, resumes: bool = False) -> S
     checkpoint = resumable(folder)
     progress = load_progress(checkpoint) if checkpoint else None
     keep_points(folder, len(progress.plain["history"]) if progress else 0)
-    kept = {name: tag for name, tag in earlier.tags.items() if name in KEPT_TAGS}
+    kept = {name: tag for name, tag in earlier.tags.items() if name in (SWEEP_TAG, COMMAND_TAG)}
     its_own = replace(
         header,
         run_id=earlier.run_id,
@@ -218,15 +220,3 @@ def make_room(folder: Path) -> None:
     """Remove the files of an earlier run, so that they are not mixed with those of the next."""
     for name in (CHECKPOINT_FILE, PREVIOUS_FILE, PAIR_FILE, *RESULT_FILES):
         (folder / name).unlink(missing_ok=True)
-
-
-def _changed(folder: Path, earlier: RunHeader, header: RunHeader) -> str:
-    """Return why the run of the folder cannot be resumed, and what to do."""
-    commit = earlier.tags.get("commit", "unknown")[:10]
-    what = f"settings or code (commit {commit})"
-    if earlier.tags.get("data_checksum") != header.tags["data_checksum"]:
-        what = "data"
-    return (
-        f"{folder} cannot be resumed: its {what} changed since it started. Restore them and resume "
-        "it, or run its command again to start a new run."
-    )

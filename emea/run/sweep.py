@@ -122,8 +122,10 @@ class SweepSummary(Callback):
         self.num_jobs = _num_jobs(config, overrides)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            plan = {"num_jobs": self.num_jobs, "swept": _swept_keys(overrides)}
-            write_json(folder / PLAN_FILE, plan)
+            # in the order of the command line
+            varied = [one for one in overrides if len(assignments(one)) > 1]
+            swept = [str(one.get_key_element()).lstrip("+") for one in varied]
+            write_json(folder / PLAN_FILE, {"num_jobs": self.num_jobs, "swept": swept})
             logger.info("Checking the settings of %s runs", self.num_jobs or "all")
         except OSError as error:
             logger.warning("The plan of the sweep was not written to %s: %s", folder, error)
@@ -149,13 +151,6 @@ class SweepSummary(Callback):
         finally:  # Hydra turns an error in a callback into a warning, so set the status explicitly
             if failed:
                 sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")
-
-
-def _swept_keys(overrides: Sequence[Override]) -> list[str]:
-    """Return the keys that have more than one value, in the order of the command line."""
-    return [
-        str(one.get_key_element()).lstrip("+") for one in overrides if len(assignments(one)) > 1
-    ]
 
 
 def _num_jobs(config: DictConfig, overrides: Sequence[Override]) -> int | None:
