@@ -10,12 +10,11 @@ from contextlib import contextmanager, nullcontext
 from filelock import FileLock
 
 from emea.cli.arguments import command_parser, number_in
+from emea.config.settings.execution import DEFAULT_ARTIFACT_ROOT, DEFAULT_STORE
 from emea.config.settings.setting import Range
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.store_uri import (
-    DEFAULT_ARTIFACT_ROOT,
-    DEFAULT_URI,
     STORE_VARIABLE,
     shown_uri,
     sqlite_path,
@@ -98,8 +97,8 @@ def _store_errors(uri: str) -> Iterator[None]:
 def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--uri",
-        default=os.environ.get(STORE_VARIABLE, DEFAULT_URI),
-        help=f"the store (default: ${STORE_VARIABLE}, else {DEFAULT_URI})",
+        default=os.environ.get(STORE_VARIABLE, DEFAULT_STORE),
+        help=f"the store (default: ${STORE_VARIABLE}, else {DEFAULT_STORE})",
     )
     parser.add_argument(
         "--artifact-root",

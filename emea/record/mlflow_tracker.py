@@ -10,15 +10,10 @@ from shlex import quote
 from threading import Thread
 from typing import TypeVar
 
+from emea.config.settings.execution import DEFAULT_STORE
 from emea.record.mlflow_store import MlflowStore, load_mlflow
 from emea.record.run_record import MetricPoint, RunClosing, RunHeader, read_series
-from emea.record.store_uri import (
-    DEFAULT_URI,
-    absolute_uri,
-    shown_uri,
-    sqlite_path,
-    without_login,
-)
+from emea.record.store_uri import absolute_uri, shown_uri, sqlite_path, without_login
 from emea.record.tracker import Tracker
 
 logger = logging.getLogger(__name__)
@@ -167,4 +162,4 @@ class MlflowTracker(Tracker):
 
     def _uri_option(self) -> str:
         uri = self._store.uri
-        return "" if uri == absolute_uri(DEFAULT_URI) else f" --uri {quote(shown_uri(uri))}"
+        return "" if uri == absolute_uri(DEFAULT_STORE) else f" --uri {quote(shown_uri(uri))}"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
+from emea.config.settings.execution import DEFAULT_ARTIFACT_ROOT
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.record.fingerprint import fingerprint
@@ -24,7 +25,7 @@ from emea.record.run_record import (
     RunHeader,
     flat_params,
 )
-from emea.record.store_uri import DEFAULT_ARTIFACT_ROOT, STORE_VARIABLE, is_local, shown_uri
+from emea.record.store_uri import STORE_VARIABLE, is_local, shown_uri
 
 SWEEPS = "multirun"
 """The folder in which Hydra puts sweeps by day and time; a time is not unique without its day."""

@@ -164,6 +164,8 @@ def close_record(
     folder: Path, status: str, reason: str = "", end_time: int | None = None
 ) -> RunClosing:
     """Write how the run ended into the header; an `end_time` of ``None`` means now."""
+    if status not in STATUSES:
+        raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
     closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
     write_checked_json(folder / RUN_FILE, asdict(read_header(folder)) | asdict(closing))
     return closing

@@ -4,13 +4,8 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from emea.config.settings import execution
-
 STORE_VARIABLE = "MLFLOW_TRACKING_URI"
 """Where MLflow, and our configuration, look for the store's address."""
-
-DEFAULT_URI = execution.DEFAULT_STORE
-DEFAULT_ARTIFACT_ROOT = execution.DEFAULT_ARTIFACT_ROOT
 
 _SQLITE = "sqlite:///"
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]*:")

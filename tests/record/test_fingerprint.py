@@ -152,7 +152,7 @@ def test_weights_count_by_their_contents(
 
 
 def test_weights_that_are_missing_are_one_sentence(tiny_config: Configs, pair: GraphPair) -> None:
-    with pytest.raises(DataError, match="initial_from=nowhere cannot be read"):
+    with pytest.raises(DataError, match="nowhere cannot be read"):
         fingerprint(tiny_config("initial_from=nowhere"), pair)
 
 
