@@ -174,7 +174,9 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
         target_iri = None
         if row.target is not None:
             target_iri = entity_iri(row.target, pair.name, "target")
-        predicate = _predicate(alignment, row, EntityKind(kind))
+        predicate = EXACT if alignment.vocabulary == "skos" else PREDICATES[EntityKind(kind)]
+        if row.target is not None and row.prob < alignment.close_below:
+            predicate = CLOSE
         yield Statement(source, target, row, source_iri, target_iri, EntityKind(kind), predicate)
     if num_mixed:
         logger.info(
@@ -182,12 +184,6 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
             "individual; alignment.tsv lists them.",
             num_mixed,
         )
-
-
-def _predicate(alignment: Alignment, row: Row, kind: EntityKind) -> str:
-    if row.target is not None and row.prob < alignment.close_below:
-        return CLOSE
-    return EXACT if alignment.vocabulary == "skos" else PREDICATES[kind]
 
 
 def supported(alignment: Alignment) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

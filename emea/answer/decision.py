@@ -203,6 +203,7 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
     probs = decision.answer.probs.double().flatten()
     num_answered = int((decision.answer.probs > 0).any(1).sum()) - num_labelled
     num_matches = int((probs > 0).sum()) - num_given
+    sure, likely = (int((probs >= bound).sum()) - num_given for bound in (0.9, 0.5))
     known = split.supervision
     given = np.concatenate([known.train, known.validation])
     validation = JudgedAnswer(decision.answer, known.validation, given=known.train).at(0)
@@ -220,19 +221,13 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
         "num_unmatched": num_free - num_answered,
         "share_answered": num_answered / num_free if num_free else math.nan,
         "mean_prob": (float(probs.sum()) - num_given) / num_matches if num_matches else math.nan,
-        "num_by_prob": _counts(probs, num_given),
+        "num_by_prob": {
+            "from 0.9": sure,
+            "from 0.5 to 0.9": likely - sure,
+            "below 0.5": num_matches - likely,
+        },
         "validation": _numbers(validation),
         "test": _numbers(test),
-    }
-
-
-def _counts(probs: Tensor, num_given: int) -> dict[str, int]:
-    """Count matches by probability, without the training links, whose probability is 1."""
-    sure, likely = (int((probs >= bound).sum()) for bound in (0.9, 0.5))
-    return {
-        "from 0.9": sure - num_given,
-        "from 0.5 to 0.9": likely - sure,
-        "below 0.5": int((probs > 0).sum()) - likely,
     }
 
 

@@ -116,25 +116,26 @@ def matched_lines(alignment: Alignment) -> Iterator[str]:
 
     The matches of an ensemble also have the number of encoders that agree.
     """
-    counts = alignment.witnesses
+    pair, counts = alignment.pair, alignment.witnesses
     yield "source\ttarget\tprobability" + ("" if counts is None else "\twitnesses")
-    for entity, row in zip(alignment.entities.tolist(), alignment.rows(0), strict=True):
-        if row.target is not None:
-            line = _line(row.source, row.target, row.prob)
-            yield line if counts is None else f"{line}\t{counts[entity]}"
+    names, others = pair.source.all_entity_names, pair.target.all_entity_names
+    columns = alignment.entities, alignment.targets, alignment.probs
+    for source, target, prob in zip(*(column.tolist() for column in columns), strict=True):
+        if target != NO_MATCH:
+            end = "" if counts is None else f"\t{counts[source]}"
+            yield f"{cell(names[source])}\t{cell(others[target])}\t{prob:.6f}{end}"
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
     """Yield lines of ``unmatched.tsv``: entities without a match, with their best candidate."""
     yield "source\tcandidate\tprobability"
-    for row in alignment.rows(1):
-        if row.target is None:
-            candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
-            yield _line(row.source, candidate, prob)
-
-
-def _line(source: str, target: str, prob: float) -> str:
-    return f"{cell(source)}\t{cell(target)}\t{prob:.6f}"
+    names, others = alignment.pair.source.all_entity_names, alignment.pair.target.all_entity_names
+    for source in alignment.entities[alignment.targets == NO_MATCH].tolist():
+        candidate, prob = "", 0.0
+        if alignment.candidates.shape[1] and alignment.candidate_probs[source, 0] > 0:
+            candidate = others[alignment.candidates[source, 0]]
+            prob = alignment.candidate_probs[source, 0]
+        yield f"{cell(names[source])}\t{cell(candidate)}\t{prob:.6f}"
 
 
 def cell(name: str) -> str:
@@ -187,9 +188,6 @@ FORMATS: dict[str, dict[str, Callable[[Alignment], Iterator[str]]]] = {
 ALIGNMENT_FILES = frozenset(file for files in FORMATS.values() for file in files)
 """Names of all alignment files."""
 
-ALWAYS = "tsv"
-"""The format that is always written."""
-
 
 def write_formats(
     folder: Path,
@@ -210,7 +208,7 @@ def write_formats(
     """
     written = []
     for name, files in known.items():
-        if name == ALWAYS or name in formats:
+        if name == "tsv" or name in formats:
             for file, lines in files.items():
                 write_lines(folder / file, lines(*content))
                 written.append(folder / file)

@@ -208,7 +208,9 @@ class ExcludedPairs(StepWrapper):
 
     def _excluded(self, targets: Tensor) -> Tensor:
         """Return which candidates, ``[num_source, width]``, are excluded."""
-        return self.excludes(torch.arange(len(targets), device=targets.device).unsqueeze(1), targets)
+        return self.excludes(
+            torch.arange(len(targets), device=targets.device).unsqueeze(1), targets
+        )
 
 
 class LocalStep(StepWrapper):

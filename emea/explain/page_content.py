@@ -159,8 +159,8 @@ def _rows(decision: Decision) -> Json:
 
 
 def _candidates(beliefs: Beliefs) -> list[list[float]]:
-    best = map(torch.from_numpy, top_candidates(beliefs, NUM_CANDIDATES))
-    return _lists(*best, LEAST_CANDIDATE, DIGITS)
+    targets, probs = map(torch.from_numpy, top_candidates(beliefs, NUM_CANDIDATES))
+    return _lists(targets, probs, LEAST_CANDIDATE, DIGITS)
 
 
 def _lists(

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from omegaconf import DictConfig
 
-from emea.answer.decision import Decision, check_founded, decide
+from emea.answer.decision import Answering, Decision, check_founded, decide
 from emea.config.checks import check_cardinality, check_config
 from emea.config.instantiate import factory
 from emea.config.run_config import RunConfig
@@ -72,12 +72,14 @@ class Job:
         inputs: What the method may use.
         pair: The graphs and all their links.
         tracker: Records the metrics.
+        answering: Selects the matches from the beliefs.
         warnings: Warnings about the data.
     """
 
     inputs: RunInputs
     pair: GraphPair
     tracker: Tracker
+    answering: Answering
     warnings: list[str]
 
 
@@ -165,7 +167,7 @@ def prepare(config: DictConfig, folder: Path, pair: GraphPair | None, resumes: b
     warnings = log_data(config, pair, split)
     tracker: Tracker = factory(config.tracking)()
     inputs = RunInputs(settings, graphs, visible, split, tracker.log, device)
-    return Job(inputs, pair, tracker, warnings)
+    return Job(inputs, pair, tracker, build_answering(config), warnings)
 
 
 def _prepare_process(settings: TrainerSettings) -> torch.device:
@@ -198,7 +200,7 @@ def _answered(
     config, export = inputs.settings.nodes, inputs.settings.own.export
     validation = split.supervision.validation
     decision = decide(
-        build_answering(config),
+        job.answering,
         found.beliefs,
         found.labels,
         export,

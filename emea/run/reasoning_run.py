@@ -74,6 +74,8 @@ class ReasoningObserver:
         """Measure, keep and log one iteration."""
         start = time.perf_counter()
         pairs = report.matching.pairs().cpu().numpy()
+        # known links decide the other pairs
+        unknown = unknown_pairs(pairs, self._known, self._cardinality)
         ranks = matched_ranks(pairs, self.ranked)
         self.ranks.setdefault("initial", ranks)
         self.ranks["final"] = ranks
@@ -82,7 +84,7 @@ class ReasoningObserver:
             "iteration": report.iteration,
             "neural": self._of_embedding(report.similarity),
             "joint": matched_metrics(ranks, self.split.missed_share),
-            "mapping": self.mapping(report.matching),
+            "mapping": mapping_metrics(unknown, self.split.test, self.split.num_missed),
             "validation": matched_metrics(matched_ranks(pairs, self.split.supervision.validation)),
             "num_pairs": len(pairs),
             "num_changes": report.num_changes,
@@ -93,12 +95,6 @@ class ReasoningObserver:
         self.log(flattened(entry), report.iteration)
         logger.info(self._line(entry))
         self.embedding_seconds, self._start = 0.0, time.perf_counter()
-
-    def mapping(self, matching: Matching | ManyMatching) -> dict[str, float]:
-        """Return precision, recall and F1 over pairs that known links do not decide."""
-        pairs = matching.pairs().cpu().numpy()
-        unknown = unknown_pairs(pairs, self._known, self._cardinality)
-        return mapping_metrics(unknown, self.split.test, self.split.num_missed)
 
     def _of_embedding(self, similarity: Similarity | None) -> Numbers | None:
         # several iterations share one embedding, which is measured once

@@ -125,11 +125,11 @@ def test_few_links_suggest_settings_that_use_names_in_iris(
     assert main(["align", *(files + given if first == "graphs" else given + files)]) == 0
     shown = capsys.readouterr()
     iri_names = "literals=similar data.iri_names=true"
-    assert f"If the IRIs contain names, use them as evidence with {iri_names}." in shown.err
+    assert f"Use names and values as evidence with {iri_names}." in shown.err
     assert main(["align", *files, *iri_names.split(), *given]) == 0
     shown = capsys.readouterr()
     assert "9 pairs share an unambiguous literal: 9 equal" in shown.out
-    assert "use them as evidence" not in shown.err
+    assert "as evidence with" not in shown.err
 
 
 def test_with_few_links_literals_are_used_unless_the_user_leaves_them_out(
