@@ -180,6 +180,8 @@ class TrainingParts:
         """
         module, data, added = self.module, self.data, self.lightning
         data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
+        # only callbacks or loggers of the config read what Lightning logs
+        module.logs_losses = bool(added.callbacks or added.loggers)
         # early stopping restores the best weights before labels are mined
         stopping = [self.stopping] if self.stopping else []
         trainer = added.trainer(

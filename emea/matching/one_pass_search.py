@@ -46,10 +46,8 @@ class Shortlists:
                 f"search.shortlist={length} is too short for {least} candidates per entity. "
                 f"Set search.shortlist={10 * least}."
             )
-        parts = torch.split(torch.arange(num_source), ROWS_PER_GROUP)
-        yield from map(
-            SearchGroup, parts, columns.split(ROWS_PER_GROUP), dots.split(ROWS_PER_GROUP)
-        )
+        lists = torch.arange(num_source), columns, dots
+        yield from map(SearchGroup, *(torch.split(part, ROWS_PER_GROUP) for part in lists))
 
     def reversed(self) -> "Shortlists":
         """Return the lists with the two sides exchanged."""
