@@ -43,8 +43,13 @@ class LocalUpdate:
 
     def to(self, device: torch.device) -> "LocalUpdate":
         """Return the same on a device."""
-        parts = (part if part is None else part.to(device) for part in vars(self).values())
-        return LocalUpdate(*parts)
+        return LocalUpdate(
+            self.source.to(device),
+            self.target.to(device),
+            self.unmatched.to(device),
+            self.neural.to(device),
+            None if self.joint is None else self.joint.to(device),
+        )
 
     def numbers(self) -> dict[str, float]:
         """Return how many entities of both sides are recomputed, and their share."""
