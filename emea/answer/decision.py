@@ -13,19 +13,16 @@ from torch import Tensor
 from emea.answer.decoding import accepted, with_certain
 from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.execution import ExportSettings
-from emea.data.arrays import IntArray
-from emea.data.split import MORE_VALIDATION, Split
+from emea.data.arrays import IntArray, are_among
+from emea.data.split import MORE_VALIDATION, Split, Supervision
 from emea.errors import ConfigError
 from emea.evaluation.calibration import CONFIDENCE, Acceptance, JudgedAnswer, confirmable
 from emea.matching.beliefs import Beliefs
 
 logger = logging.getLogger(__name__)
 
-HANDFUL = 10
-"""Fewer validation links with an accepted match do not support a precision."""
-
 ROUNDING = 1e-9
-"""Tolerance of a mean probability."""
+"""Tolerance of a sum of probabilities."""
 
 
 def with_given(settings: ExportSettings, **given: Any) -> ExportSettings:
@@ -49,21 +46,27 @@ Answering = Callable[[Beliefs, Tensor], Beliefs]
 class Reach:
     """The threshold for a target precision, infinite if none reaches it, and what supports it.
 
-    ``num_judged`` of the ``num_links`` validation links have an accepted match. They can confirm a
-    precision of ``confirmable`` at most.
+    Of the ``num_links`` validation links, ``num_judged`` have an accepted match, and ``num_right``
+    of these are correct. All links can confirm a precision of ``confirmable`` at most.
     """
 
     target: float
     threshold: float
-    confirmable: float
     num_links: int
     num_judged: int
+    num_right: int
+
+    @property
+    def confirmable(self) -> float:
+        """The largest precision that all validation links could confirm."""
+        return confirmable(self.num_links)
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether there is a threshold, and enough links support it."""
-        is_large = self.confirmable >= self.target and self.num_judged >= HANDFUL
-        return is_large and self.threshold < math.inf
+        """Whether there is a threshold, and the links with an accepted match support it."""
+        is_large = confirmable(self.num_judged) >= self.target
+        is_met = self.num_right >= self.target * self.num_judged - ROUNDING
+        return is_large and is_met and self.threshold < math.inf
 
     def text(self) -> str:
         """Explain why the target precision is not confirmed."""
@@ -73,12 +76,13 @@ class Reach:
                 "Only training links are exported. Choose a lower target precision or set a "
                 "threshold."
             )
+        higher = " The threshold is higher than with more links."
         return (
             f"Precision {self.target:g} is expected, but not confirmed: {self.num_judged} of "
             f"{self.num_links} validation links have a match with a probability of at least "
-            f"{self.threshold:.6g}, and {self.num_links} links can confirm at most "
-            f"{self.confirmable:.3f}. The threshold is higher than with more links. "
-            f"{MORE_VALIDATION}"
+            f"{self.threshold:.6g}, of which {self.num_right} are correct. So many links can "
+            f"confirm at most {confirmable(self.num_judged):.3f}."
+            f"{higher if self.confirmable < self.target else ''} {MORE_VALIDATION}"
         )
 
 
@@ -109,6 +113,12 @@ class Decision:
     votes: Tensor | None = None
     cardinality: Cardinality = Cardinality.ONE_TO_ONE
     unseen: Beliefs | None = None
+
+    def on_validation(self, known: Supervision) -> JudgedAnswer:
+        """Judge the matches on the validation links; other labels are not judged."""
+        given = known.train[~are_among(known.train, known.validation)]
+        answer = self.answer if self.unseen is None else self.unseen
+        return JudgedAnswer(answer, known.validation, given=given)
 
     def witnesses(self) -> Tensor | None:
         """Return how many encoders have each match as their best, ``[num_source]``."""
@@ -152,10 +162,13 @@ def decide(
     """
     answer = answering(beliefs, labels)
     threshold, reach = settings.threshold or 0.0, None
-    apart = ~torch.isin(labels[:, 0].cpu(), torch.from_numpy(validation[:, 0].copy()))
-    unseen = None if bool(apart.all()) else answering(beliefs, labels[apart.to(labels.device)])
+    apart = torch.from_numpy(~are_among(labels.cpu().numpy(), validation)).to(labels.device)
+    unseen = None if bool(apart.all()) else answering(beliefs, labels[apart])
     if settings.target_precision is not None:
-        reach = reaching(answer, labels, settings.target_precision, validation, unseen)
+        judged = JudgedAnswer(
+            answer if unseen is None else unseen, validation, given=labels[apart].cpu().numpy()
+        )
+        reach = reaching(answer, labels, settings.target_precision, judged)
         threshold = reach.threshold
         if not reach.is_confirmed:
             logger.warning("%s", reach.text())
@@ -164,34 +177,32 @@ def decide(
     return Decision(certain, kept, labels, threshold, answer, reach, votes, cardinality, unseen)
 
 
-def reaching(
-    answer: Beliefs,
-    labels: Tensor,
-    target: float,
-    validation: IntArray,
-    unseen: Beliefs | None = None,
-) -> Reach:
+def reaching(answer: Beliefs, labels: Tensor, target: float, judged: JudgedAnswer) -> Reach:
     """Choose the lowest threshold whose matches have a mean probability of the target precision.
 
     The mean counts all matches, also those of entities without a counterpart. If the validation
     links cannot confirm the target, even if all their matches are correct, the mean must be higher:
     the share of errors that it allows shrinks in proportion to the number of links. Thresholds at
     which the validation links contradict the target are not chosen.
+
+    Args:
+        answer: The matches before the threshold.
+        labels: Links that are certain; they do not count.
+        target: The precision.
+        judged: The matches of the validation links.
     """
-    given = torch.isin(torch.arange(answer.num_source), labels[:, 0].cpu())
-    best = answer.probs.max(1).values.double().cpu()[~given]
-    probs = best[best > 0].sort(descending=True).values.numpy()
-    judged = JudgedAnswer(answer if unseen is None else unseen, validation)
-    limit = confirmable(len(validation))
-    needed = np.log(1 - CONFIDENCE) / np.log(target) if 0 < target < 1 else len(validation)
-    allowed = (1 - target) * min(1.0, len(validation) / needed)
+    free = ~are_among(answer.pairs().cpu().numpy(), labels.cpu().numpy())
+    probs = -np.sort(-answer.probs[answer.probs > 0].double().cpu().numpy()[free])
+    num_links = judged.num_links
+    needed = np.log(1 - CONFIDENCE) / np.log(target) if 0 < target < 1 else num_links
+    allowed = (1 - target) * min(1.0, num_links / needed)
     expected = np.cumsum(probs) / np.arange(1, len(probs) + 1)
     last = np.append(probs[1:] != probs[:-1], len(probs) > 0)[: len(probs)]
     fits = last & (1 - expected <= allowed + ROUNDING) & ~judged.contradicts(probs, target)
     chosen = np.flatnonzero(fits)
     threshold = float(probs[chosen[-1]]) if len(chosen) else math.inf
-    num_judged = judged.at(threshold).num_accepted if len(chosen) else 0
-    return Reach(target, threshold, limit, len(validation), num_judged)
+    found = judged.at(threshold)
+    return Reach(target, threshold, num_links, found.num_accepted, found.num_right)
 
 
 def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> dict[str, Any]:
@@ -206,9 +217,7 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
     sure, likely = (int((probs >= bound).sum()) - num_given for bound in (0.9, 0.5))
     known = split.supervision
     given = np.concatenate([known.train, known.validation])
-    validation = JudgedAnswer(decision.answer, known.validation, given=known.train).at(0)
-    if decision.unseen is not None:
-        validation = JudgedAnswer(decision.unseen, known.validation).at(min(at, 1.1))
+    validation = decision.on_validation(known).at(0 if decision.unseen is None else at)
     test = JudgedAnswer(decision.answer, split.test, split.num_missed, given).at(0)
     return {
         "formats": list(settings.formats),
@@ -239,6 +248,6 @@ def _numbers(found: Acceptance) -> dict[str, float]:
         "precision_low": found.precision_low,
         "recall": found.recall,
     }
-    if found.threshold:
+    if 0 < found.threshold < math.inf:
         numbers["threshold"] = found.threshold
     return numbers

@@ -201,7 +201,9 @@ class ParisReasoner(Reasoner):
     def _differences(self, included: Subsumption, matching: AnyMatching) -> list[Difference]:
         """Estimate what different values are worth, and note how much that changed."""
         assert self.negative is not None
-        found = self.negative.differences(included, matching.pairs(), matching.pair_probs())
+        found = self.negative.differences(
+            included, matching.pairs(), matching.pair_probs(), self.differences
+        )
         self.former, self.differences = self.differences, found
         now, before = ({one.relation: one.factor for one in rows} for rows in (found, self.former))
         changes = [abs(now.get(one, 1.0) - before.get(one, 1.0)) for one in now.keys() | before]

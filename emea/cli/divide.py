@@ -61,6 +61,8 @@ def main(arguments: Sequence[str]) -> int:
         raise DataError(f"{folder} is not empty. Choose another --out folder.")
     check_writable(folder)
     config, matched = _from_files(options) if options.from_run is None else _from_run(options)
+    if "few_links" in config.split:
+        config.split.few_links = 0  # the runs of all parts hold out the same links
     check_config(config)
     with logged():
         pair = load_pair(config)

@@ -112,7 +112,7 @@ def pooled(
     shares = []
     for num, recall in zip(sizes, recalls, strict=True):
         value, low, high = (
-            min(max(one, LEAST_SHARE * num), min(sizes)) / num
+            min(max(one, LEAST_SHARE * min(sizes)), min(sizes)) / num
             for one in (number, number - spread, number + spread)
         )
         shares.append(Share(value, low, high, max(value * recall, LEAST_SHARE)))

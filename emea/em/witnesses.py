@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.data.protocol import Visible
-from emea.em.counterparts import Share
+from emea.em.counterparts import LEAST_SHARE, Share
 from emea.em.joint import JointStep, StepWrapper, links_on, merged_beliefs
 from emea.em.m_step import fit_weights
 from emea.em.reports import JointReport, NeuralBeliefs
@@ -167,7 +167,7 @@ def calibrated(
         beliefs: Rows that sum to at most 1.
         links: ``[num_links, 2]`` held-out links. Without links, nothing is calibrated.
         ridge: Strength of the prior.
-        share: Share of the source entities that have a counterpart.
+        share: Share of the source entities that have a counterpart, at least ``LEAST_SHARE``.
         scores: ``[num_source, k]`` probabilities p that replace those of the beliefs; the order of
             the candidates does not change.
     """
@@ -177,7 +177,7 @@ def calibrated(
     best = scores.gather(1, beliefs.best_slots().unsqueeze(1)).squeeze(1)
     slope, shift = 1.0, 0.0
     if len(links):
-        logits, right, counts = _examples(beliefs, scores, links, share)
+        logits, right, counts = _examples(beliefs, scores, links, max(share, LEAST_SHARE))
         slope, shift = _fitted(logits, right, counts, ridge)
     scaled = torch.sigmoid(slope * _logit(best) + shift)
     return with_best(beliefs, torch.where(beliefs.probs.max(1).values > 0, scaled, 0.0))

@@ -89,12 +89,17 @@ def expected_calibration_error(bins: list[Bin]) -> float:
 
 
 def judged_sources(
-    answer: Beliefs, test: IntArray, unmatched: IntArray, num_missed: int = 0
+    answer: Beliefs,
+    test: IntArray,
+    unmatched: IntArray,
+    num_missed: int = 0,
+    given: IntArray | None = None,
 ) -> "JudgedAnswer":
     """Judge the matches of all source entities whose counterpart, or lack of one, is known."""
     pairs = np.stack([unmatched, np.full_like(unmatched, NO_MATCH)], axis=1)
     # entities without a counterpart cannot be missed
-    return JudgedAnswer(answer, np.concatenate([test, pairs]), num_missed - len(unmatched))
+    missed = num_missed - len(unmatched)
+    return JudgedAnswer(answer, np.concatenate([test, pairs]), missed, given)
 
 
 def source_evaluation(
@@ -103,9 +108,10 @@ def source_evaluation(
     test: IntArray,
     unmatched: IntArray,
     num_missed: int = 0,
+    given: IntArray | None = None,
 ) -> dict[str, Any]:
     """Evaluate matches over all source entities whose counterpart, or lack of one, is known."""
-    judged = judged_sources(answer, test, unmatched, num_missed)
+    judged = judged_sources(answer, test, unmatched, num_missed, given)
     probs, right = judged.probs, judged.right
     thresholds, num_accepted, found = judged.curve()
     precision, recall = found / np.maximum(num_accepted, 1), found / max(1, judged.num_links)
@@ -113,12 +119,13 @@ def source_evaluation(
         np.linspace(0, len(thresholds) - 1, min(NUM_POINTS, len(thresholds)), dtype=int)
     )
     bins = reliability_bins(probs[probs > 0], right[probs > 0])
-    has_counterpart = np.arange(len(probs)) < len(test)
-    sources = np.concatenate([test[:, 0], unmatched])
+    linked = np.unique(test[:, 0])  # an entity can have several links
+    sources = np.concatenate([linked, unmatched])
+    has_counterpart = np.arange(len(sources)) < len(linked)
     scores = beliefs.probs.max(1).values.double().cpu().numpy()[sources]
     last_precision, last_recall = (one[-1] if len(one) else 0.0 for one in (precision, recall))
     return {
-        "num_entities": len(probs),
+        "num_entities": len(sources),
         "num_without_counterpart": len(unmatched),
         "precision": float(last_precision),
         "recall": float(last_recall),

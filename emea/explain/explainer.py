@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -266,7 +266,8 @@ class Explainer:
             return []
         matching = self.reasoning.last[1]
         pairs, probs = matching.pairs(), matching.pair_probs()
-        return self._negative.differences(self.grounds.included, pairs, probs)
+        differences = partial(self._negative.differences, self.grounds.included, pairs, probs)
+        return differences(differences())
 
     def _differing(self, source: int, target: int) -> tuple[Differing, ...]:
         """Return the values that count against a pair."""

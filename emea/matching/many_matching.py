@@ -37,7 +37,7 @@ class ManyMatching:
 
         Args:
             pairs: ``[num_pairs, 2]``; only the ``MOST_COUNTERPARTS`` most probable pairs of a
-                source entity are kept.
+                source entity, and its certain pairs, are kept.
             probs: ``[num_pairs]`` their probabilities. The first of equally probable pairs comes
                 first.
             num_source: Number of entities of the source graph.
@@ -47,7 +47,7 @@ class ManyMatching:
         order = order[torch.argsort(pairs[order, 0], stable=True)]
         (sources, targets), probs = pairs[order].T, probs[order].double()
         slots = places_in_groups(sources, num_source)
-        kept = slots < MOST_COUNTERPARTS
+        kept = (slots < MOST_COUNTERPARTS) | (probs >= 1)
         sources, targets, probs, slots = (part[kept] for part in (sources, targets, probs, slots))
         shape = num_source, int(slots.max()) + 1 if len(slots) else 1
         found = cls(targets.new_zeros(shape), probs.new_zeros(shape), num_target)

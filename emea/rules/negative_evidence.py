@@ -80,7 +80,13 @@ class NegativeEvidence:
         self.keys = torch.from_numpy(keys[order]).to(device)
         self.probs = torch.from_numpy(matches.probs[order]).to(device)
 
-    def differences(self, included: Subsumption, pairs: Tensor, probs: Tensor) -> list[Difference]:
+    def differences(
+        self,
+        included: Subsumption,
+        pairs: Tensor,
+        probs: Tensor,
+        before: Sequence[Difference] = (),
+    ) -> list[Difference]:
         """Estimate from matched pairs what differences are worth.
 
         A match counts by the probability that it would have without the attribute. Otherwise, an
@@ -90,9 +96,11 @@ class NegativeEvidence:
             included: Inclusions of the attributes.
             pairs: ``[num_pairs, 2]`` matched entities.
             probs: ``[num_pairs]`` their probabilities.
+            before: What differences were worth when the probabilities were computed.
         """
         found = []
         log_doubts = torch.log1p(-probs)
+        former = {(one.relation, one.target_relation): one.factor for one in before}
         for relation, other in self._attributes(included):
             rows, agree, value_probs = self._compared(relation, other, *pairs.T)
             both = torch.tensor([[relation], [other]], device=pairs.device)
@@ -101,7 +109,8 @@ class NegativeEvidence:
                 side[one] for side, one in zip(self.functionality, (relation, other), strict=True)
             )
             own = log_doubt(forth, back, of_source, of_target, value_probs)
-            weight = -torch.expm1((log_doubts[rows] - own).clamp(max=0))
+            lost = torch.log1p((agree - 1) * (1 - former.get((relation, other), 1.0)))
+            weight = -torch.expm1((lowered(log_doubts[rows], -lost) - own).clamp(max=0))
             # nothing is known about the doubt in a pair that is as probable as possible
             weight[probs[rows] >= ALMOST_SURE] = 1
             agreeing = float((weight * agree).sum()) + AGREEING_PRIOR

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import torch
 from omegaconf import DictConfig
 
@@ -19,7 +20,7 @@ from emea.config.run_config import RunConfig
 from emea.config.settings.execution import VECTORS, TrainerSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.evaluation.calibration import JudgedAnswer, judged_sources
+from emea.evaluation.calibration import judged_sources
 from emea.fit.lightning_trainer import quieten_lightning
 from emea.record.checked_files import BackgroundWriter
 from emea.record.pair_file import load_pair, pair_of_run
@@ -253,9 +254,12 @@ def _seconds(times: Times, history: list[Numbers]) -> dict[str, float]:
 def _log_thresholds(decision: Decision, split: Split, tracker: Tracker) -> None:
     """Log precision and recall by threshold, in percent as the step of the curves."""
     is_tested = len(split.test) > 0
-    judged = JudgedAnswer(decision.answer, split.supervision.validation)
+    known = split.supervision
+    judged = decision.on_validation(known)
     if is_tested:
-        judged = judged_sources(decision.answer, split.test, split.unmatched, split.num_missed)
+        given = np.concatenate([known.train, known.validation])
+        tested = split.test, split.unmatched, split.num_missed
+        judged = judged_sources(decision.answer, *tested, given)
     for percent in range(0, 100, THRESHOLD_STEP):
         found = judged.at(percent / 100)
         if found.num_accepted:

@@ -125,6 +125,7 @@ def run_metrics(
             judged.test,
             judged.unmatched,
             judged.num_missed,
+            known,
         ),
         "export": decision_numbers(decision, export, judged),
         **measured,

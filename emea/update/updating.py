@@ -84,6 +84,10 @@ class Update:
             before = _moved(run.pair.rejected, versions)
             before = before[~are_among(before, known)]  # a new link is accepted now
             rejected = np.concatenate([before, rejected])
+        unmatched = run.pair.unmatched
+        if unmatched is not None:  # without those that are linked or removed now
+            linked = np.concatenate([known, split.test])[:, 0]
+            unmatched = np.setdiff1d(versions[0].new_entities[unmatched], [*linked, NO_MATCH])
         # the ids of the pair are shuffled, so names must identify its entities
         pair = GraphPair(
             run.pair.name,
@@ -93,6 +97,7 @@ class Update:
             split,
             num_absent=run.split.num_missed,
             rejected=np.unique(rejected, axis=0) if len(rejected) else None,
+            unmatched=unmatched,
             cardinality=run.pair.cardinality,
         ).shuffled()
         return cls(run, pair, _versions(run, pair.source, pair.target))

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from emea.answer.decision import HANDFUL, Decision, decide, reaching
+from emea.answer.decision import Decision, decide, reaching
 from emea.answer.decoding import BestAnswer
+from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.execution import ExportSettings
+from emea.data.split import Supervision
+from emea.evaluation.calibration import JudgedAnswer
 from emea.matching.beliefs import Beliefs
 
 NONE = torch.zeros(0, 2, dtype=torch.int64)
@@ -32,7 +35,8 @@ def test_it_is_the_lowest_threshold_that_the_mean_allows(
 ) -> None:
     answer = answers(seed)
     labels = torch.tensor([[299, 299], [298, 298]])
-    found = reaching(answer, labels, target, right_links(num_links))
+    judged = JudgedAnswer(answer, right_links(num_links))
+    found = reaching(answer, labels, target, judged)
     free = answer.probs[:298, 0].tolist()
     needed = math.log(0.05) / math.log(target)
     allowed = (1 - target) * min(1, num_links / needed)
@@ -44,8 +48,7 @@ def test_it_is_the_lowest_threshold_that_the_mean_allows(
     assert found.threshold == lowest
     num_judged = sum(prob >= lowest for prob in free[:num_links])
     assert found.num_judged == num_judged
-    can = num_links >= needed and num_judged >= HANDFUL
-    assert found.is_confirmed == (can and lowest < math.inf)
+    assert found.is_confirmed == (num_judged >= needed and lowest < math.inf)
 
 
 def decided(num_links: int, probs: float) -> Decision:
@@ -59,9 +62,44 @@ def test_a_handful_of_links_confirms_nothing() -> None:
     assert few.reach is not None and many.reach is not None and none.reach is not None
     assert not few.reach.is_confirmed and many.reach.is_confirmed
     assert bool((few.answer.probs > 0).all())
-    assert "4 links can confirm at most 0.473" in few.reach.text()
+    assert "can confirm at most 0.473. The threshold is higher" in few.reach.text()
     assert none.reach.threshold == math.inf and not (none.answer.probs > 0).any()
     assert "cannot be reached" in none.reach.text()
+
+
+def test_links_without_an_accepted_match_confirm_nothing() -> None:
+    probs = torch.tensor([0.95] * 20 + [0.1] * 80).double()
+    answer = Beliefs(torch.arange(100).unsqueeze(1), probs.unsqueeze(1))
+    found = reaching(answer, NONE, 0.9, JudgedAnswer(answer, right_links(100)))
+    assert (found.num_links, found.num_judged, found.is_confirmed) == (100, 20, False)
+    assert "higher" not in found.text()  # so many links need no higher threshold
+
+
+def test_errors_of_links_are_no_confirmation() -> None:
+    answer = Beliefs(torch.arange(100).unsqueeze(1), torch.full((100, 1), 0.95))
+    links = right_links(100)
+    links[:12, 1] += 100
+    found = reaching(answer, NONE, 0.9, JudgedAnswer(answer, links))
+    assert found.num_right == 88 and not found.is_confirmed
+
+
+def test_all_matches_of_an_entity_count() -> None:
+    probs = torch.tensor([[0.99, 0.7]] * 100 + [[0.7, 0.0]] * 10).double()
+    answer = Beliefs(torch.arange(220).view(110, 2), probs)
+    links = right_links(100) * [1, 2]
+    found = reaching(answer, NONE, 0.9, JudgedAnswer(answer, links))
+    assert found.threshold == pytest.approx(0.99)  # with the others, the mean is 0.838
+
+
+def test_other_labels_of_an_entity_are_not_judged() -> None:
+    targets, probs = torch.tensor([[0, 1], [2, 3]]), torch.tensor([[0.9, 0.8], [0.7, 0.0]])
+    settings, validation = ExportSettings(target_precision=0.5), np.array([[0, 1]])
+    labels = torch.tensor([[0, 0]])
+    kinds = None, Cardinality.ONE_TO_MANY
+    found = decide(
+        BestAnswer(), Beliefs(targets, probs), labels, settings, validation, *kinds
+    ).on_validation(Supervision(labels.numpy(), validation))
+    assert found.at(0).num_accepted == 0
 
 
 def test_the_encoders_that_agree_are_counted() -> None:

@@ -266,11 +266,17 @@ def test_later_decisions_about_a_pair(larger: Path) -> None:
         Update.of(run, source, target, empty, run.split.supervision.validation[:1])
     # a rejected test link is an ordinary rejected pair, and can be accepted later
     accepted, rejected = run.split.test[:1], run.split.test[:2]
-    before = replace(run, pair=replace(run.pair, rejected=rejected))
+    free = np.setdiff1d(np.arange(run.pair.source.num_entities), run.pair.links[:, 0])
+    unmatched = np.append(free, accepted[0, 0])  # the last one is linked now
+    before = replace(run, pair=replace(run.pair, rejected=rejected, unmatched=unmatched))
     pair = Update.of(before, source, target, accepted, empty).pair
     assert pair.rejected is not None and pair.official is not None
     names = [pair.source.entity_name(one) for one in pair.rejected[:, 0]]
     assert names == [source.entity_name(rejected[1, 0])]
+    assert pair.unmatched is not None and len(pair.unmatched) == len(free)
+    assert all(
+        pair.source.entity_name(one) != source.entity_name(accepted[0, 0]) for one in pair.unmatched
+    )
     assert len(pair.official.train) == len(run.split.supervision.train) + 1
 
 

@@ -124,6 +124,10 @@ def test_both_sides_have_the_same_number_of_matches() -> None:
     source, target = pooled([(0.8, 0.1), (1.1, 0.1)], (100, 50), (1.0, 1.0))
     assert (source.value, source.high, target.value, target.high) == (0.5, 0.5, 1.0, 1.0)
     assert pooled([(0.4, 0.1)], (10,), (1.0,))[0].value == pytest.approx(0.4)
+    # a side of which hardly any entity can have a counterpart
+    source, target = pooled([(0.002, 0.001), (0.2, 0.1)], (10_000, 100), (1.0, 1.0))
+    assert source.value * 10_000 == pytest.approx(20) and source.low < source.value < source.high
+    assert target.value * 100 == pytest.approx(20)
 
 
 def without_targets(pair: GraphPair, share: float, seed: int) -> GraphPair:

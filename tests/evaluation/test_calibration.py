@@ -85,6 +85,15 @@ def slow_curve(rows: list[tuple[float, bool]], num_links: int) -> dict[float, tu
     return found
 
 
+def test_further_matches_of_an_entity_are_judged_once() -> None:
+    answer = Beliefs(torch.tensor([[0, 1], [2, 3], [4, 4]]), torch.tensor([[0.9, 0.8]] * 3))
+    answer.probs[2, 1] = 0.0
+    test, given = np.array([[0, 1], [1, 2], [1, 3]]), np.array([[0, 0]])
+    found = source_evaluation(answer, answer, test, np.array([2]), given=given)
+    assert (found["num_entities"], found["precision"], found["recall"]) == (3, 0.75, 1.0)
+    assert found["detection"]["auc"] == 0.5
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_sources_with_and_without_a_counterpart_equal_loops(seed: int) -> None:
     rng = np.random.default_rng(seed)

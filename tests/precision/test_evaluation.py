@@ -119,7 +119,7 @@ def test_a_threshold_accepts_what_it_was_chosen_by(precision: float) -> None:
     no_labels = torch.zeros(0, 2, dtype=torch.int64)
     found = {}
     for name, given in (("single", rounded), ("double", answer)):
-        threshold = reaching(given, no_labels, precision, links).threshold
+        threshold = reaching(given, no_labels, precision, JudgedAnswer(given, links)).threshold
         kept = accepted(given, threshold, no_labels)
         found[name] = JudgedAnswer(given, links).at(threshold)
         assert int((kept.probs > 0).sum()) == found[name].num_accepted

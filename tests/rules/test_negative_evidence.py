@@ -96,6 +96,14 @@ def test_what_a_difference_is_worth(seed: int, noise: float) -> None:
     found = negative.differences(
         reasoner.inclusions(certain), certain.pairs(), certain.pair_probs()
     )
+    # an estimate does not depend on what differences were worth before
+    likely = torch.full((60,), 0.9, dtype=torch.float64)
+    fitted = negative.differences(reasoner.inclusions(certain), certain.pairs(), likely)
+    less = -torch.expm1(
+        lowered(torch.log1p(-likely), negative.log_factors(fitted[:1], *certain.pairs().T))
+    )
+    again = negative.differences(reasoner.inclusions(certain), certain.pairs(), less, fitted[:1])
+    assert again[0] == pytest.approx(fitted[0], abs=1e-6)
     factors = {NAMES[one.relation - 1]: one.factor for one in found}
     assert "tag" not in factors, f"it has several values, {LEAST_FUNCTIONALITY}"
     for name in NAMES[:3]:
