@@ -340,7 +340,7 @@ def one_to_one(table: PairTable, labels: Tensor) -> Beliefs:
     """
     probs = torch.where(table.filled, table.scores, 0.0)
     bounded = probs.clamp(LEAST_PROB**2, 1 - LEAST_PROB**2)
-    # a certain pair leaves its entities free as often as it is wrong, however seldom
+    # the entities of a pair are free at least with the probability that it is wrong
     least = (1 - bounded).clamp(max=LEAST_FREE)
     of_source = torch.maximum(1 - probs.sum(1, keepdim=True), least)
     of_target = torch.maximum((1 - table.sum_by_target(probs))[table.targets], least)

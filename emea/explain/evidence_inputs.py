@@ -99,7 +99,6 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
     )
     found = model(table, beliefs.probs)
     names = ("coverage", "rare_coverage", "relation_overlap")
-    features = {name: getattr(found, name) for name in names}
     if model.literals is not None:
         table, probs = model.literals.table(table, beliefs.probs)
         beliefs = Beliefs(table.targets, probs)
@@ -108,7 +107,7 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
         both_sides=step.model.both and not step.settings.one_to_one,
         sees_q=not step.settings.one_to_one,
-        features={name: values for name, values in features.items() if values is not None},
+        features={name: found.features[name] for name in names if name in found.features},
     )
 
 

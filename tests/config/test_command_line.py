@@ -13,7 +13,7 @@ from emea.config.command_line import (
 )
 from emea.config.composition import composed, quote_numeric_choices
 from emea.config.settings.em import ALL_FEATURES, FEATURES
-from emea.em.match_model import PRIORS
+from emea.em.match_model import COMPETITION, PRIORS, UNMATCHED
 from emea.errors import ConfigError
 from emea.explain.explainer import MEANINGS
 from experiments.batch import jobs
@@ -113,7 +113,11 @@ def test_several_values_need_the_sweep_flag(arguments: list[str], named: str) ->
 
 
 def test_the_features_that_may_be_named_are_the_models() -> None:
-    assert set(ALL_FEATURES) == set(PRIORS) == set(ALL_FEATURES) & set(MEANINGS)
+    assert (
+        set(ALL_FEATURES)
+        == set(PRIORS) - {UNMATCHED, COMPETITION}
+        == set(ALL_FEATURES) & set(MEANINGS)
+    )
     assert tuple(composed(["em=dual"]).em.two_way.features) == FEATURES
     assert tuple(composed(["em=one_to_one"]).em.two_way.features) == ALL_FEATURES
 

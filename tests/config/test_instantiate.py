@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
+from emea.config.checks import check_config
 from emea.config.instantiate import factory
 from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
@@ -92,5 +93,5 @@ def test_a_composition_takes_the_settings_of_its_parts(tiny_config: Configs) -> 
 
 def test_a_parts_wrong_setting_is_the_users_to_mend(tiny_config: Configs) -> None:
     config = tiny_config("rule=paris_avoid_conflict", "rule.rules.avoid_conflict.mappings=all")
-    with pytest.raises(ConfigError, match="best or expected"):
-        composed_rule(config)
+    with pytest.raises(ConfigError, match="must be one of best, expected"):
+        check_config(config)
