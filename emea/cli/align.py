@@ -46,8 +46,8 @@ FILES = ("source", "target", "links", "test_links", "rejected")
 NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
 
-SURE = 0.95
-"""Probability or precision that selects sure matches."""
+SURE, LIKELY = 0.95, 0.5
+"""Probability or precision that selects sure matches, and probability that selects more."""
 
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
@@ -179,7 +179,7 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
         f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
         f"Look at all matches:  emea show {place}",
         f"Why a match was made: emea explain {place} --entity NAME",
-        _selection(export, links["validation"], f"emea predict {place}"),
+        _selection(export, links, f"emea predict {place}"),
     ]
     return "\n".join(lines)
 
@@ -222,16 +222,17 @@ def _anchors(literals: "Numbers") -> str:
     return f"{literals['num_anchors']:,} pairs share an unambiguous literal: {', '.join(kinds)}."
 
 
-def _selection(export: "Numbers", num_validation: int, command: str) -> str:
+def _selection(export: "Numbers", links: "Numbers", command: str) -> str:
     """Return the command that selects sure matches, or more if only sure ones were selected.
 
     A precision needs enough validation links.
     """
     from emea.run.judgement import FEW_VALIDATION
 
-    if (export["threshold"] or 0) >= SURE or export["reached"] is False:
-        return f"More matches:         {command} --threshold 0.5"
-    is_usable = num_validation >= FEW_VALIDATION and export["target_precision"] is None
+    none_fits = export["reached"] is False and export["threshold"] is None
+    if none_fits or (export["threshold"] or 0) > LIKELY:
+        return f"More matches:         {command} --threshold {LIKELY}"
+    is_usable = links["validation"] >= FEW_VALIDATION and export["target_precision"] is None
     choice = "--target-precision" if is_usable else "--threshold"
     return f"Only sure matches:    {command} {choice} {SURE}"
 

@@ -37,9 +37,9 @@ def main(arguments: Sequence[str]) -> int:
 
     from emea.explain.alignment_page import alignment_page, asked_view
     from emea.explain.explainer import Explainer
+    from emea.explain.page_content import shown_settings
     from emea.explain.text import json_text, print_explanations
     from emea.run.finished_run import load_run
-    from emea.run.parts import export_settings
     from emea.run.predicting import run_schema
 
     run = load_run(options.run, options.trust)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.json is not None:
         files[options.json] = json_text(run, explanations)
     if options.html is not None:
-        schema = run_schema(run, export_settings(run.config))
+        schema = run_schema(run, shown_settings(run))
         view = asked_view(explanations)
         files[options.html] = alignment_page(explainer, options.run, schema, view)
     for path, text in files.items():

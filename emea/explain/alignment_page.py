@@ -14,7 +14,7 @@ from emea.errors import writing
 from emea.explain import wording
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Entity, Explanation
-from emea.explain.page_content import Json, packed, page_content
+from emea.explain.page_content import Json, packed, page_content, shown_settings
 from emea.record.checked_files import write_atomic
 from emea.results.charts import COLOURS, CONFIG
 from emea.results.page import (
@@ -24,7 +24,6 @@ from emea.results.page import (
     template_environment,
     vega_bundle,
 )
-from emea.run.parts import export_settings
 from emea.run.predicting import run_schema
 
 PAGE_FILE = "alignment.html"
@@ -142,7 +141,7 @@ def _numbers(explanation: Explanation) -> Json:
 
 def run_page(explainer: Explainer, folder: Path | None) -> str:
     """Return the page of a whole run, with the mapping of its relations and classes."""
-    schema = run_schema(explainer.run, export_settings(explainer.run.config))
+    schema = run_schema(explainer.run, shown_settings(explainer.run))
     return alignment_page(explainer, folder, schema)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from emea.answer.decision import Decision, with_given
 from emea.answer.exporting import DIGITS, selected, top_candidates
+from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.explain.explainer import Explainer
@@ -69,7 +70,7 @@ def page_content(
         "target": _side(run.pair.target, explainer.target.shown),
         "rows": _rows(decision),
         "candidates": _candidates(decision.beliefs),
-        "threshold": _first_threshold(run),
+        "threshold": shown_settings(run).threshold,
         "known": [*run.labels.tolist(), *validation.tolist()],
         "judged": judged,
         "suggested": [list(one) for one in suggested],
@@ -102,11 +103,11 @@ def packed(content: Json, most_bytes: int = MOST_BYTES) -> str:
     return found
 
 
-def _first_threshold(run: FinishedRun) -> float:
-    """Return the threshold of the run; 1 if there is none for its target precision."""
+def shown_settings(run: FinishedRun) -> ExportSettings:
+    """Return the run's settings with its threshold, which is not chosen again; 1 if none fits."""
     export = run.metrics["export"]
     nothing = 1.0 if export["reached"] is False else 0.0
-    return float(export["threshold"] or nothing)
+    return with_given(export_settings(run.config), threshold=export["threshold"] or nothing)
 
 
 def _side(graph: KnowledgeGraph, shown: KnowledgeGraph) -> Json:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emea.cli.align import _selection
 from emea.cli.arguments import check_output_folder
 from emea.cli.main import main
 from emea.errors import UserError
@@ -80,14 +81,34 @@ def test_examples_have_labels_and_are_not_blank_nodes(
 
 
 def test_a_chosen_precision_is_not_the_precision_of_all_matches(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     given = [*LINKS, "--target-precision", "0.5", "--out", str(tmp_path / "result")]
     assert main(["align", *FILES, *QUICK, *given]) == 0
     shown = capsys.readouterr().out
     assert "A precision of 0.5 is expected, but not confirmed: 4 validation links" in shown
     assert "can confirm at most 0.47.\n" in shown
-    assert "More matches:" in shown and "Only sure" not in shown  # the threshold is above 0.99
+    assert "Only sure matches:" in shown  # the threshold is low
+    caplog.clear()
+    assert main(["show", given[-1], "--no-open"]) == 0
+    assert "expected, but not confirmed" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("threshold", "reached", "choice"),
+    [
+        (0.176, False, "Only sure matches:    emea predict --threshold 0.95"),
+        (0.6, False, "More matches:         emea predict --threshold 0.5"),
+        (None, False, "More matches:         emea predict --threshold 0.5"),
+        (None, None, "Only sure matches:    emea predict --target-precision 0.95"),
+    ],
+)
+def test_more_matches_are_offered_if_a_lower_threshold_can_have_them(
+    threshold: float | None, reached: bool | None, choice: str
+) -> None:
+    target = None if reached is None else 0.9
+    export = {"threshold": threshold, "reached": reached, "target_precision": target}
+    assert _selection(export, {"validation": 20}, "emea predict") == choice
 
 
 def test_reversed_links_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
