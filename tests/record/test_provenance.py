@@ -41,7 +41,11 @@ def test_commit_and_dirt(repository: Path) -> None:
     found = provenance()
     assert found["commit"] == git(repository, "rev-parse", "HEAD")
     assert found["dirty"] == "false"
-    (repository / "new").write_text("1")
+    (repository / "alignment").mkdir()
+    (repository / "alignment" / "run.json").write_text("{}")
+    assert provenance()["dirty"] == "false"  # the result of a run does not change the code
+    (repository / "emea").mkdir()
+    (repository / "emea" / "new.py").write_text("1")
     assert provenance()["dirty"] == "true"
 
 
