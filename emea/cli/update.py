@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     from emea.run.predicting import run_answers
     from emea.update.graph_versions import changes_between, counts, write_changes
     from emea.update.planning import plan_update
-    from emea.update.updating import named_answers
+    from emea.update.updating import named_answers, named_pairs
 
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder / LOG_FILE):
@@ -71,7 +71,8 @@ def main(arguments: Sequence[str]) -> int:
         plan = plan_update(update, options.complete)
         before = named_answers(run.pair, run_answers(run))
         after, recomputed = _updated(update, plan, before, folder, options.iterations)
-    changes = changes_between(before, after, update.versions)
+    decided = (named_pairs(update.pair, one) for one in (update.pair.rejected, update.split.train))
+    changes = changes_between(before, after, update.versions, *decided)
     summary = {
         "updated_from": run.header.run_id,
         "seconds": round(time.perf_counter() - began, 1),

@@ -1,7 +1,7 @@
 """Two versions of a graph, and what differs between them and between their matches."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -117,6 +117,8 @@ KINDS = ("new", "changed", "gone")
 Answers = dict[str, tuple[str, float]]
 """Target and probability by source entity, all by name."""
 
+Pairs = Collection[tuple[str, str]]
+
 
 class Change(NamedTuple):
     """A row of ``changes.tsv``: a source entity whose match differs between two runs.
@@ -133,8 +135,10 @@ class Change(NamedTuple):
     reason: str
 
 
-def changes_between(before: Answers, after: Answers, versions: Versions) -> list[Change]:
-    """Return the changed matches, ordered by kind and source entity."""
+def changes_between(
+    before: Answers, after: Answers, versions: Versions, rejected: Pairs = (), linked: Pairs = ()
+) -> list[Change]:
+    """Return the changed matches by kind and source entity; ``linked`` are the training links."""
     new_source, gone_source, changed_source = versions[0].differing_names()
     new_target, gone_target, changed_target = versions[1].differing_names()
     found = []
@@ -145,11 +149,13 @@ def changes_between(before: Answers, after: Answers, versions: Versions) -> list
         reasons = (
             (source in gone_source, "the source entity is gone"),
             (old is not None and old[0] in gone_target, "the target entity is gone"),
+            (old is not None and (source, old[0]) in rejected, "you rejected the earlier match"),
+            (new is not None and (source, new[0]) in linked, "a new link names the match"),
             (source in new_source, "the source entity is new"),
             (new is not None and new[0] in new_target, "the target entity is new"),
-            (source in changed_source, "triples of an entity changed"),
             (
-                bool({one[0] for one in (old, new) if one} & changed_target),
+                source in changed_source
+                or any(one[0] in changed_target for one in (old, new) if one),
                 "triples of an entity changed",
             ),
             (True, "evidence from other entities changed"),

@@ -202,6 +202,12 @@ def named_answers(pair: GraphPair, answers: Mapping[int, tuple[int, float]]) -> 
     return {source(one): (target(other), prob) for one, (other, prob) in answers.items()}
 
 
+def named_pairs(pair: GraphPair, pairs: IntArray | None) -> set[tuple[str, str]]:
+    """Return pairs of entities by name."""
+    source, target = pair.source.entity_name, pair.target.entity_name
+    return set() if pairs is None else {(source(a), target(b)) for a, b in pairs.tolist()}
+
+
 def _versions(run: FinishedRun, source: KnowledgeGraph, target: KnowledgeGraph) -> Versions:
     return GraphVersions.of(run.pair.source, source), GraphVersions.of(run.pair.target, target)
 

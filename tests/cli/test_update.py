@@ -123,6 +123,11 @@ def test_a_run_without_links_is_updated(tmp_path: Path, capsys: pytest.CaptureFi
     assert "file/new cannot be written: " in capsys.readouterr().err
     assert emea(["update", run, *files, "--out", out]) == 0
     assert "Matches: 9 kept, 1 new, 0 changed, 0 gone" in capsys.readouterr().out
+    (tmp_path / "more.tsv").write_text("http://a/0\thttp://b/1\n")
+    assert emea(["update", out, "--links", str(tmp_path / "more.tsv")]) == 0
+    changes = (tmp_path / "new-updated" / "changes.tsv").read_text().splitlines()
+    assert changes[1].startswith("changed\thttp://a/0\t")
+    assert changes[1].endswith("\ta new link names the match")
 
 
 def test_a_run_with_the_released_protocol_needs_test_links(

@@ -42,3 +42,11 @@ def test_changed_triples_are_a_reason() -> None:
     ):
         found = changes_between({"e": ("E", 0.5)}, {"e": ("Z", 0.5)}, both)
         assert [one.reason for one in found] == ["triples of an entity changed"]
+
+
+def test_decisions_of_the_user_are_a_reason() -> None:
+    both = versions("ef", "ef ee"), versions("EZ", "EZ")
+    before, after = {"e": ("E", 0.5), "f": ("Z", 0.5)}, {"f": ("E", 1.0)}
+    found = changes_between(before, after, both, rejected={("e", "E")}, linked={("f", "E")})
+    reasons = {one.source: one.reason for one in found}
+    assert reasons == {"e": "you rejected the earlier match", "f": "a new link names the match"}
