@@ -189,7 +189,8 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
 def supported(alignment: Alignment) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return which matches a matched neighbour supports, and which a matched literal supports.
 
-    If a source entity has several matches, its first one decides.
+    If a source entity has several matches, its first one decides. If only literals support
+    matches, only they were compared for the entities without a match.
 
     Returns:
         Two masks of source entities. Without literals in the pair, the second one is all False.
@@ -209,6 +210,7 @@ def supported(alignment: Alignment) -> tuple[npt.NDArray[np.bool_], npt.NDArray[
         both = np.stack([matches[sources], others], axis=1)
         found = (both[:, 0] != NO_MATCH) & are_among(both, pair.literals.target.triples[:, [0, 2]])
         by_literals[sources[found]] = True
+        by_literals |= (matches == NO_MATCH) & ~by_structure.any()
     return by_structure, by_literals
 
 
