@@ -85,6 +85,7 @@ class Columns(NamedTuple):
         """Return why a row cannot be used, or ``None``."""
         if len(cells) != self.width:
             hint = "; .csv files separate columns by commas, .tsv files by tabs"
+            hint += ", but the line has semicolons" if ";" in cells[0] else ""
             return f"expected {self.width} columns, found {len(cells)}{hint * (len(cells) == 1)}"
         if "" not in cells and not UNUSABLE.search("".join(cells)):
             return None  # one check of the whole row, since most rows are good
