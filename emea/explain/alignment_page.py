@@ -109,6 +109,7 @@ def alignment_page(
         f"entities of {run.pair.name}",
         facts=_facts(run.metrics, shown.with_test),
         warnings=run.metrics.get("warnings", ()),
+        is_judged=any(one["links"] for one in content["judged"]),
         filters={"suggested": shown.label} | FILTERS,
         num_known=len(content["known"]),
         is_saved=folder is not None,
@@ -165,6 +166,8 @@ def _facts(metrics: Any, with_test: bool) -> dict[str, str]:
     model = "" if metrics["model"] == "none" else f", {metrics['model']}"
     em = "" if metrics["em"] == "none" else f", em={metrics['em']}"
     given = f"{links['train']:,} for training, {links['validation']:,} for validation"
+    if links.get("crossed"):
+        given = f"{links['train']:,} links, each held out from one encoder"
     facts = {
         "Method": f"{metrics['method']}{model}{em}, decoding={metrics['decoding']}",
         "Protocol": f"{protocol}: {seen_links(protocol)}",

@@ -20,6 +20,8 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import Split, Supervision
 from emea.em.members import mean_report
 from emea.em.reports import JointReport
+from emea.explain.alignment_page import run_page
+from emea.explain.explainer import Explainer
 from emea.matching.beliefs import Beliefs
 from emea.run.job import run_job
 from emea.run.parts import build_parts
@@ -111,6 +113,10 @@ def test_a_run_validates_all_links_and_sees_no_test_link(
     result = crossed(tiny_config, tmp_path / "run")
     numbers, known = result.metrics, result.split.supervision
     assert known.is_crossed and numbers["num_links"]["crossed"] is True
+    untested = replace(result, split=replace(result.split, test=known.train[:0]))
+    page = run_page(Explainer(untested), None)
+    assert "<dd>24 links, each held out from one encoder, " in page
+    assert "<summary>Chart: probabilities</summary>" in page
     judged = numbers["export"]["validation"]
     assert judged["num_links"] == 24 and 0.5 < judged["recall"] <= 1
     assert numbers["final"]["hit@1"] > 0.6
