@@ -16,9 +16,10 @@ READER = "emea.data.sources.own_files.read_own_files"
 """The reader of ``data=files``; the ``source`` of another reader may not be a file."""
 
 NEEDED = ("data.source", "data.target")
+GIVE_LINKS = "Give known links (data.links=FILE, or --links FILE)"
+IRI_NAMES = "If IRIs contain names, data.iri_names=true makes literals of them."
 NO_SEEDS = (
-    "Give known links (data.links=FILE, or --links FILE), or use the literals of the graphs as "
-    "evidence (literals=equal). If IRIs contain names, data.iri_names=true makes literals of them."
+    f"{GIVE_LINKS}, or use the literals of the graphs as evidence (literals=similar). {IRI_NAMES}"
 )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from emea.config.paths import NO_SEEDS
+from emea.config.paths import GIVE_LINKS, IRI_NAMES, NO_SEEDS
 from emea.data.arrays import NO_MATCH, IntArray, frozen
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import DataError
@@ -213,8 +213,10 @@ def _without_seeds(pair: GraphPair) -> str:
     """Return that a pair has neither links nor literals, and what to do."""
     sides = (("source", pair.source), ("target", pair.target))
     lacking = [side for side, graph in sides if graph.attributes is None]
-    which = f", and its {lacking[0]} graph has no literals" if len(lacking) == 1 else ""
-    return f"{pair.name} has no links to learn from{which}. {NO_SEEDS}"
+    rest = f". {NO_SEEDS}"
+    if len(lacking) == 1:
+        rest = f", and its {lacking[0]} graph has no literals. {GIVE_LINKS}. {IRI_NAMES}"
+    return f"{pair.name} has no links to learn from{rest}"
 
 
 def _with_validation(

@@ -132,7 +132,7 @@ class OwnFilesSettings(GraphForm, LiteralsKept):
     source: str | None = setting(None, "file of the source graph")
     target: str | None = setting(None, "file of the target graph")
     links: str | None = setting(
-        None, "file of the links to learn from; null: start from literals (literals=equal)"
+        None, "file of the links to learn from; null: start from literals (literals=similar)"
     )
     test_links: str | None = setting(
         None, "file of the links for the evaluation; null: the run predicts and evaluates nothing"
