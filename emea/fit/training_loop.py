@@ -152,7 +152,7 @@ class TrainingLoop:
             resume_from: A checkpoint of this run to resume from; ``None`` means from the beginning.
         """
         parts, module = self.parts, self.parts.module
-        num_done = 0 if resume_from is None else self._restored(resume_from)
+        num_done = 0 if resume_from is None else self._restored(resume_from, plan)
         # estimated with the current links; more labels can only make an epoch longer
         expected = [_expected_steps(stage, parts) for stage in plan]
         with StepProgress(sum(expected)) as progress:
@@ -199,7 +199,7 @@ class TrainingLoop:
         logger.warning("A callback in trainer.callbacks stopped the run before %s.", stage.title)
         return False
 
-    def _restored(self, checkpoint: Path) -> int:
+    def _restored(self, checkpoint: Path, plan: Sequence[Stage]) -> int:
         """Restore a run from a checkpoint, and return the number of its finished stages."""
         progress = load_progress(checkpoint)
         assert progress is not None, "a fit was to come after it"
@@ -207,7 +207,8 @@ class TrainingLoop:
         load_checkpoint(checkpoint, self.parts)
         with checkpoint_errors(checkpoint):
             self.observer.restore(progress.plain, progress.arrays)
-        logger.info("Resuming after stage %d", progress.num_stages)
+        done = plan[progress.num_stages - 1].name
+        logger.info("Resuming after %s", done.replace("first", "the first"))
         return progress.num_stages
 
 

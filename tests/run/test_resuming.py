@@ -124,7 +124,7 @@ def test_the_log_continues(
         run.resume_run(tmp_path, [])
     text = (tmp_path / "run.log").read_text()
     assert text.startswith("what was before\n")
-    assert "Resuming after stage 1" in text
+    assert "Resuming after the first training" in text
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_run_killed_before_it_is_recorded_as_finished_repeats_one_stage(
     assert (tmp_path / "metrics.json").exists()
     with caplog.at_level(logging.INFO):
         run_job(config_to_resume(tmp_path), tmp_path, resumes=True)
-    assert f"Resuming after stage {NUM_STAGES - 1}" in caplog.text
+    assert f"Resuming after EM iteration {NUM_STAGES - 2}" in caplog.text
     assert not (tmp_path / PREVIOUS_FILE).exists()
 
 
