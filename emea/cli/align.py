@@ -1,6 +1,7 @@
 """``emea align SOURCE TARGET --links FILE``: align two graph files with sensible defaults."""
 
 import argparse
+import logging
 import shlex
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -33,6 +34,7 @@ from emea.config.settings.execution import (
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
+from emea.data.protocol import seen_links
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.runtime.console import logged
@@ -102,6 +104,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _read(options: argparse.Namespace) -> GraphPair:
     """Read the graphs, and their literals if there are no links, or only few."""
+    if Path(options.source).resolve() == Path(options.target).resolve():
+        logging.getLogger(__name__).warning("Both sides are the same file: %s", options.source)
     usual = fitting_settings(AUTO, AUTO, has_gpu=False)
     if options.links is not None:
         pair = load_pair(_config(options, usual))
@@ -122,8 +126,8 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     named = data_settings({key: given[key] for key in FILES if key in given})
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
     export += [f"export.{key}={given[key]}" for key in EITHER if key in given]
-    others = ["tracking=none", *export]
-    chosen = ["data=files", *named, *with_own([*usual, *others], options.settings)]
+    own = with_own([*usual, "tracking=none", *export], options.settings)
+    chosen = ["data=files", *named, *own]
     further = [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
     check_overrides([*further, *chosen], defaults=usual)
     return composed(chosen)
@@ -143,9 +147,12 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
     export, links = metrics["export"], metrics["num_links"]
     num_found, num_open = export["num_answered"], export["num_unmatched"]
     counts = ", ".join(f"{count:,} {name}" for name, count in export["num_by_prob"].items())
+    num_matches = sum(export["num_by_prob"].values())
+    were = "link was" if links["train"] == 1 else "links were"
+    several = f", with {num_matches:,} matches" if num_matches > num_found else ""
     lines = [
-        f"Matched {num_found:,} of {num_found + num_open:,} source entities without a given link "
-        f"({links['train']:,} links were given for training).",
+        f"Matched {num_found:,} of {num_found + num_open:,} source entities without a given link"
+        f"{several} ({links['train']:,} {were} given for training).",
         f"Probability of these matches: {counts}.",
     ]
     if "literals" in metrics:
@@ -153,11 +160,10 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
     for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_accepted"]:
             plural = "" if judged["num_links"] == 1 else "s"
-            seen = _held_out(links) if name == "validation" else _seen(metrics)
             lines.append(
                 f"Precision {judged['precision']:.3f} (95% confidence: above "
                 f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
-                f"{judged['num_links']:,} {name} link{plural}, {seen}."
+                f"{judged['num_links']:,} {name} link{plural}, {_seen(name, metrics)}."
             )
     if export["reached"] is False and export["threshold"] is not None:
         lines.append(
@@ -167,16 +173,17 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
         )
     if "counterparts" in metrics:
         lines.append(_counterparts(metrics["counterparts"]["source"], links["validation"]))
-    rows = _shown_matches(folder / ALIGNMENT_FILE, given)
-    for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
-        lines += [f"{title} matches:"] if shown else []
+    place, alignment = shlex.quote(str(folder)), folder / ALIGNMENT_FILE
+    rows = _shown_matches(alignment, given)
+    parts = {"Surest matches": rows[:NUM_EXAMPLES], "Least sure matches": rows[-NUM_EXAMPLES:]}
+    for title, shown in (parts if len(rows) > 2 * NUM_EXAMPLES else {"Matches": rows}).items():
+        lines += [f"{title}:"] if shown else []
         lines += [
             f"  {prob:.3f}  {_labelled(pair.source, a)}  =  {_labelled(pair.target, b)}"
             for a, b, prob in shown
         ]
-    place = shlex.quote(str(folder))
     lines += [
-        f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
+        f"Alignment: {alignment}" + _others(alignment),
         f"Look at all matches:  emea show {place}",
         f"Why a match was made: emea explain {place} --entity NAME",
         _selection(export, links, f"emea predict {place}"),
@@ -193,19 +200,13 @@ def _counterparts(share: "Numbers", num_validation: int) -> str:
     )
 
 
-def _held_out(links: "Numbers") -> str:
-    is_crossed = links.get("crossed", False)
-    return "each held out from one encoder" if is_crossed else "held out from training"
-
-
-def _seen(metrics: "Numbers") -> str:
-    """Return whether the run used the test links."""
-    from emea.data.protocol import seen_links
-
-    protocol = metrics["protocol"]
-    if protocol == "strict":
-        return "not used for training"
-    return f"but protocol={protocol} {seen_links(protocol)}"
+def _seen(name: str, metrics: "Numbers") -> str:
+    """Return how the run used the links that judge it."""
+    protocol, is_crossed = metrics["protocol"], metrics["num_links"].get("crossed")
+    if name == "validation":
+        return "each held out from one encoder" if is_crossed else "held out from training"
+    used = f"but protocol={protocol} {seen_links(protocol)}"
+    return "not used for training" if protocol == "strict" else used
 
 
 def _anchors(literals: "Numbers") -> str:
@@ -219,19 +220,22 @@ def _anchors(literals: "Numbers") -> str:
         f"{kind['num']:,} {name} (estimated precision {kind['precision_estimate']:.2f})"
         for name, kind in literals["anchor_kinds"].items()
     ]
-    return f"{literals['num_anchors']:,} pairs share an unambiguous literal: {', '.join(kinds)}."
+    pairs = "pair is" if literals["num_anchors"] == 1 else "pairs are"
+    found = f"{literals['num_anchors']:,} {pairs} suggested by unambiguous literals"
+    return f"{found}: {', '.join(kinds)}."
 
 
 def _selection(export: "Numbers", links: "Numbers", command: str) -> str:
-    """Return the command that selects sure matches, or more if only sure ones were selected.
-
-    A precision needs enough validation links.
-    """
+    """Return the command that selects sure matches or more than these, or what is missing."""
     from emea.run.judgement import FEW_VALIDATION
 
     none_fits = export["reached"] is False and export["threshold"] is None
     if none_fits or (export["threshold"] or 0) > LIKELY:
         return f"More matches:         {command} --threshold {LIKELY}"
+    if not export["num_answered"]:
+        amount = "more" if links["train"] else "a few"
+        return f"Nothing was matched. Give {amount} known links (--links FILE)."
+    # a precision needs enough validation links
     is_usable = links["validation"] >= FEW_VALIDATION and export["target_precision"] is None
     choice = "--target-precision" if is_usable else "--threshold"
     return f"Only sure matches:    {command} {choice} {SURE}"
@@ -252,24 +256,22 @@ def _shown_matches(path: Path, given: Collection[str]) -> list[Match]:
     return sorted(shown, key=lambda row: -row[2])
 
 
-def _others(folder: Path) -> str:
-    from emea.answer.exporting import ALIGNMENT_FILE
+def _others(path: Path) -> str:
     from emea.answer.schema import RELATIONS_FILE
 
-    described = {
+    texts = {
         "unmatched.tsv": "entities without a match",
         RELATIONS_FILE: "relations that correspond",
     }
-    others = sorted(path.name for path in folder.glob("alignment.*") if path.name != ALIGNMENT_FILE)
-    others += [f"{name} ({text})" for name, text in described.items() if (folder / name).exists()]
+    others = sorted(one.name for one in path.parent.glob("alignment.*") if one != path)
+    others += [f"{name} ({text})" for name, text in texts.items() if path.with_name(name).exists()]
     return f"; also {', '.join(others)}" if others else ""
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("align", DESCRIPTION, EXAMPLES)
     for side in ("source", "target"):
-        help = f"file of the {side} graph"
-        parser.add_argument(side, metavar=side.upper(), help=help)
+        parser.add_argument(side, metavar=side.upper(), help=f"file of the {side} graph")
     # without a default, argparse calls them required if another argument is missing
     parser.add_argument(
         "settings", nargs="*", default=[], metavar="key=value", help="settings of emea run"

@@ -94,21 +94,18 @@ def test_a_chosen_precision_is_not_the_precision_of_all_matches(
     assert "expected, but not confirmed" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("threshold", "reached", "choice"),
-    [
-        (0.176, False, "Only sure matches:    emea predict --threshold 0.95"),
-        (0.6, False, "More matches:         emea predict --threshold 0.5"),
-        (None, False, "More matches:         emea predict --threshold 0.5"),
-        (None, None, "Only sure matches:    emea predict --target-precision 0.95"),
-    ],
-)
-def test_more_matches_are_offered_if_a_lower_threshold_can_have_them(
-    threshold: float | None, reached: bool | None, choice: str
-) -> None:
-    target = None if reached is None else 0.9
-    export = {"threshold": threshold, "reached": reached, "target_precision": target}
-    assert _selection(export, {"validation": 20}, "emea predict") == choice
+def test_the_next_step_follows_from_the_threshold() -> None:
+    links = {"train": 0, "validation": 20}
+    for threshold, reached, num_found, expected in (
+        (0.176, False, 9, "Only sure matches:    emea predict --threshold 0.95"),
+        (0.6, False, 9, "More matches:         emea predict --threshold 0.5"),
+        (None, False, 0, "More matches:         emea predict --threshold 0.5"),
+        (None, None, 9, "Only sure matches:    emea predict --target-precision 0.95"),
+        (None, None, 0, "Nothing was matched. Give a few known links (--links FILE)."),
+    ):
+        export = {"threshold": threshold, "reached": reached, "num_answered": num_found}
+        export["target_precision"] = None if reached is None else 0.9
+        assert _selection(export, links, "emea predict") == expected
 
 
 def test_reversed_links_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +146,7 @@ def test_few_links_suggest_settings_that_use_names_in_iris(
     assert f"Use names and values as evidence with {iri_names}." in shown.err
     assert main(["align", *files, *iri_names.split(), *given]) == 0
     shown = capsys.readouterr()
-    assert "9 pairs share an unambiguous literal: 9 equal" in shown.out
+    assert "9 pairs are suggested by unambiguous literals: 9 equal" in shown.out
     assert "as evidence with" not in shown.err
 
 
@@ -160,13 +157,17 @@ def test_with_few_links_literals_are_used_unless_the_user_leaves_them_out(
     given = [*files, *links, "--out", str(tmp_path / "result")]
     assert main(["align", *given]) == 0
     shown = capsys.readouterr()
-    assert "9 pairs share an unambiguous literal: 9 equal" in shown.out
+    assert "9 pairs are suggested by unambiguous literals: 9 equal" in shown.out
     assert "PARIS was used, because" in shown.out and "on 1 validation link" in shown.out
+    assert "\nMatches:\n" in shown.out and "Surest matches" not in shown.out  # they are few
+    Path(links[1]).write_text("http://a/0\thttp://b/0\n")
     assert main(["align", *given, "em=dual"]) == 0
     shown = capsys.readouterr()
-    assert "9 pairs share an unambiguous literal" in shown.out and "was used" not in shown.out
+    assert "9 pairs are suggested" in shown.out and "was used" not in shown.out
+    assert "(1 link was given for training)" in shown.out
+    small_files(tmp_path, with_names=True)
     assert main(["align", *given, "literals=none"]) == 0
-    assert "unambiguous literal" not in capsys.readouterr().out
+    assert "unambiguous literals" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -181,8 +182,9 @@ def test_mistakes_in_settings(
     arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "result"
-    assert main(["align", *FILES, *LINKS, "--out", str(out), *arguments]) == 1
-    assert sentence in capsys.readouterr().err
+    assert main(["align", FILES[0], FILES[0], *LINKS, "--out", str(out), *arguments]) == 1
+    shown = capsys.readouterr().err
+    assert sentence in shown and f"Both sides are the same file: {FILES[0]}" in shown
     assert not out.exists()
 
 

@@ -42,7 +42,7 @@ def test_the_command_line_aligns_without_links(
     formats = ["--formats", "sssom", "jsonl"]
     assert main([str(source), str(target), "--out", str(out), *formats]) == 0
     printed = capsys.readouterr().out
-    assert "7 pairs share an unambiguous literal: 7 equal (estimated precision" in printed
+    assert "7 pairs are suggested by unambiguous literals: 7 equal (estimated precision" in printed
     assert "PARIS was used, because too few neighbours can be compared" in printed
     rows = [line.split("\t")[:2] for line in (out / "alignment.tsv").read_text().splitlines()[1:]]
     assert sorted(rows) == [[f"http://a/{i}", f"http://b/{i}"] for i in range(len(CITIES))]

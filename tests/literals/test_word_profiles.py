@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from emea.cli.align import main
 from emea.literals.value_nodes import value_nodes
@@ -32,7 +33,9 @@ def test_entities_with_a_single_value_have_no_profiles() -> None:
     assert word_profiles(graph, nodes, nodes.keys) == {}
 
 
-def test_duplicates_are_found_although_their_words_moved(tmp_path: Path) -> None:
+def test_duplicates_are_found_although_their_words_moved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rng = np.random.default_rng(0)
     words = [f"{first}{second}" for first in ("ba", "do", "ki", "lu") for second in "bcdfglmnprst"]
     rows: dict[str, list[str]] = {"a": ["id,title,maker,note"], "b": ["id,text,kind"]}
@@ -51,5 +54,6 @@ def test_duplicates_are_found_although_their_words_moved(tmp_path: Path) -> None
     assert main([*files, "cardinality=one_to_many", "--out", str(tmp_path / "out")]) == 0
     lines = (tmp_path / "out" / "alignment.tsv").read_text().splitlines()[1:]
     found = {tuple(line.split("\t")[:2]) for line in lines}
+    assert f", with {len(found)} matches (0 links were given" in capsys.readouterr().out
     right = found & set(gold)
     assert 2 * len(right) / (len(found) + len(gold)) > 0.9
