@@ -60,12 +60,18 @@ def main(arguments: Sequence[str]) -> int:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder} is not empty. Choose another --out folder.")
     check_writable(folder)
-    config, matched = _from_files(options) if options.from_run is None else _from_run(options)
+    of_run = options.from_run is not None
+    config, matched, checksum = _from_run(options) if of_run else (_from_files(options), None, None)
     if "few_links" in config.split:
         config.split.few_links = 0  # the runs of all parts hold out the same links
     check_config(config)
     with logged():
         pair = load_pair(config)
+    if checksum not in (None, pair.checksum()):
+        raise DataError(
+            f"The data of {pair.name} changed since the run in {options.from_run}, so its matches "
+            "cannot guide the cut. Restore the files, or run it again."
+        )
     # torch is imported after the files were read
     from emea.divide.cutting import divide
     from emea.run.parts import draw_split, with_literals
@@ -81,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _from_files(options: argparse.Namespace) -> tuple[Any, None]:
+def _from_files(options: argparse.Namespace) -> Any:
     """Compose the settings of two graph files, or those that were typed."""
     files = [one for one in options.inputs if "=" not in one]
     settings = [one for one in options.inputs if "=" in one]
@@ -96,19 +102,24 @@ def _from_files(options: argparse.Namespace) -> tuple[Any, None]:
         paths |= {key: given[key] for key in FILES if key in given}
         settings = ["data=files", *data_settings(paths), *settings]
     check_overrides(settings)
-    return composed(settings), None
+    return composed(settings)
 
 
-def _from_run(options: argparse.Namespace) -> tuple[Any, IntArray]:
-    """Return the settings of a finished run, and its likely matches."""
+def _from_run(options: argparse.Namespace) -> tuple[Any, IntArray, str]:
+    """Return the settings of a finished run, its likely matches and the checksum of its data."""
     if options.inputs or any(vars(options)[key] is not None for key in FILES):
         raise ConfigError("--from-run takes the data of the run. Name no other data.")
     from emea.run.finished_run import load_run
     from emea.update.updating import mutual_matches
 
     run = load_run(options.from_run)
+    if "_target_" not in run.config.data:
+        raise DataError(
+            f"{options.from_run} cannot be divided, because only its folder contains its graphs, "
+            "as after emea update. Divide the files of the graphs."
+        )
     pairs, probs = mutual_matches(run)
-    return run.config, pairs[probs >= LIKELY].numpy()
+    return run.config, pairs[probs >= LIKELY].numpy(), run.pair.checksum()
 
 
 def _summary(division: "Division", folder: Path) -> str:

@@ -113,15 +113,21 @@ def test_division_and_answers_do_not_depend_on_test_links(method: str, tmp_path:
     assert found[0] == found[1] == found[2]
 
 
-def test_a_joined_run_can_be_updated(tmp_path: Path) -> None:
+def test_a_joined_run_can_be_updated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     known = ["--links", str(EXAMPLES / "seeds.tsv"), "--parts", "2", "--out", str(tmp_path / "d")]
-    assert emea(["divide", *GRAPHS, *known]) == 0
+    source = Path(shutil.copy(GRAPHS[0], tmp_path))
+    assert emea(["divide", str(source), GRAPHS[1], *known]) == 0
     run = joined(tmp_path / "d", 2, *QUICK)
-    lines = Path(GRAPHS[0]).read_text(encoding="utf-8").splitlines(keepends=True)
-    (tmp_path / "new.nt").write_text("".join(lines[:-5]), encoding="utf-8")
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "new.nt").write_text("".join(lines[5:]), encoding="utf-8")
     update = ["update", str(run), "--source", str(tmp_path / "new.nt")]
-    assert emea([*update, "--out", str(tmp_path / "updated")]) == 0
+    update += ["--out", str(tmp_path / "updated")]
+    assert emea(update) == 0
     assert len((tmp_path / "updated" / "alignment.tsv").read_text().splitlines()) > 10
+    again = ["divide", "--parts", "2", "--out", str(tmp_path / "again"), "--from-run"]
+    assert "only its folder contains its graphs" in told([*again, update[-1]], capsys)
+    source.write_text("".join(lines[5:]), encoding="utf-8")
+    assert "changed since the run" in told([*again, str(run)], capsys)
 
 
 @pytest.mark.slow
