@@ -1,6 +1,7 @@
 """``emea merge RUN`` writes both graphs of a run as one graph."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -13,7 +14,7 @@ from emea.data.formats.tab_file import read_lines
 from emea.data.graph_pair import GraphPair
 from emea.data.links import silent_links
 from emea.errors import DataError, writing
-from emea.record.checked_files import write_lines
+from emea.record.checked_files import opened, write_lines
 from emea.record.pair_file import load_pair, pair_of_run
 from emea.record.run_folder import read_config
 
@@ -50,7 +51,9 @@ def main(arguments: Sequence[str]) -> int:
     options = run_options(parser, arguments)
     matches = [
         match
-        for match in read_matches(options.alignment or options.run / "alignment.tsv")
+        for match in read_matches(
+            options.alignment or options.run / "alignment.tsv", is_own=not options.alignment
+        )
         if match[2] >= options.threshold
     ]
     pair = _pair(options.run, options.trust)
@@ -79,11 +82,12 @@ def _pair(folder: Path, trust: Sequence[str]) -> GraphPair:
         return load_pair(config)
 
 
-def read_matches(path: Path) -> list[Match]:
-    """Return the matches of an ``alignment.tsv``."""
+def read_matches(path: Path, is_own: bool = True) -> list[Match]:
+    """Return the matches of an ``alignment.tsv``, which is the file of a run if ``is_own``."""
     try:
-        rows = (line.split("\t") for line in read_lines(path)[1:])
-        return [(source, target, float(prob)) for source, target, prob, *_ in rows]
+        with opened(path) if is_own else nullcontext():
+            rows = (line.split("\t") for line in read_lines(path)[1:])
+            return [(source, target, float(prob)) for source, target, prob, *_ in rows]
     except (OSError, ValueError) as error:
         raise DataError(
             f"{path} cannot be read as an alignment.tsv of emea: {error}. Give such a file with "

@@ -57,6 +57,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "beliefs.npz": read_checked_arrays,
     "checkpoint.safetensors": read_tensors,
     "series.jsonl": lambda path: read_series(path.parent),
+    "alignment.tsv": read_matches,
 }
 
 
