@@ -19,8 +19,9 @@ from emea.cli.arguments import (
 )
 from emea.config.run_config import typed
 from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.data import OwnFilesSettings
+from emea.config.settings.data import OwnFilesSettings, ReadingLimits
 from emea.data.arrays import IntArray
+from emea.data.formats.limits import reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
@@ -66,7 +67,8 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder / LOG_FILE):
         run = load_run(options.run, options.trust)
-        update = _read(options, run)
+        with reading_limits(typed(ReadingLimits, run.config.data.get("limits"))):
+            update = _read(options, run)
         began = time.perf_counter()
         plan = plan_update(update, options.complete)
         before = named_answers(run.pair, run_answers(run))

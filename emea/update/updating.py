@@ -1,7 +1,7 @@
 """Aligns new versions of the graphs of a finished run, starting from its state."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from emea.config.composition import composed
+from emea.config.settings.data import GraphForm
 from emea.data.arrays import NO_MATCH, IntArray, are_among
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
@@ -27,7 +28,7 @@ from emea.update.graph_versions import Answers, GraphVersions, Versions
 
 READING = (
     *("format", "on_error", "keep_isolated", "keep_literals", "attributes", "label_language"),
-    *("iri_names", "prefixes", "links_format"),
+    *("iri_names", "prefixes", "links_format", "limits", *(one.name for one in fields(GraphForm))),
 )
 """Settings of data=files with which new files are read."""
 
