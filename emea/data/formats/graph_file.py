@@ -183,6 +183,14 @@ def read_table(
     header = _first_row(path, found)
     is_named = Columns.without_header(TRIPLE_COLUMNS).from_header(header) is not None
     entities = None if is_named else entity_columns(path.name, header, form, attributes)
+    if entities is not None and form.id_column is None and _are_triples(path, found, entities[0]):
+        log.warning(
+            "%s is read as a table of triples, because cells of the column %s repeat. Set "
+            "data.id_column=%s if each row is an entity.",
+            path.name,
+            *(entities[0], entities[0]),
+        )
+        entities = None
 
     def wanted(
         names: Sequence[Sequence[str]], others: Sequence[str], is_latin: bool = False
@@ -217,6 +225,21 @@ def _first_row(path: Path, found: str) -> list[str]:
         table = rows(path, found, BadLines(path.name))
         return [from_latin(cell) for row in islice(table, 1) for cell in row.cells]
     return []
+
+
+def _are_triples(path: Path, found: str, id_column: str) -> bool:
+    """Return whether a row that seems to name an id column is a triple.
+
+    In a table of triples without a header, ``identifier`` may be a relation. Relations repeat.
+    """
+    header = [cell.strip() for cell in _first_row(path, found)]
+    place, column = header.index(id_column), list[str]()
+    if found == "parquet" or not place or len(header) != len(TRIPLE_COLUMNS):
+        return False
+    with suppress(DataError):  # the row is reported when all rows are read
+        table = islice(rows(path, found, BadLines(path.name)), BLOCK_SIZE)
+        column.extend(row.cells[place] for row in table if len(row.cells) == len(header))
+    return len(set(column)) < len(column)
 
 
 def from_rows(

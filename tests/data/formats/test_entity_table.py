@@ -138,3 +138,12 @@ def test_an_unusual_order_of_the_columns_is_refused(
     path.write_text(column_order("hrt"))
     usual, _ = read_graph_file(path)
     assert facts(named) == facts(usual)
+
+
+def test_three_cells_with_a_relation_named_like_an_id_column_are_a_triple(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "a,identifier,b\nb,identifier,c\n"
+    edges = {("a", "identifier", "b"), ("b", "identifier", "c")}
+    assert facts(read(tmp_path / "a.csv", text)) == (edges, set())
+    assert "Set data.id_column=identifier" in caplog.text
