@@ -224,7 +224,7 @@ def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
 ENTITIES = ("entity1", "entity2")
 CELL_RELATION, MEASURE = "relation", "measure"
 CELL_PARTS = (*ENTITIES, CELL_RELATION, MEASURE)
-EQUAL_RELATIONS = ("=", "EquivRelation")
+EQUAL_RELATIONS = ("=", "==", "EquivRelation")
 """Relations which state that two entities are the same: a sign or the name of a Java class."""
 
 
@@ -250,4 +250,5 @@ def _states_equality(parts: dict[str, str]) -> bool:
         is_denied = float(parts.get(MEASURE, "1")) == 0
     except ValueError:
         is_denied = False
-    return not is_denied and parts.get(CELL_RELATION, "=").strip().endswith(EQUAL_RELATIONS)
+    relation = parts.get(CELL_RELATION, "=").strip().rpartition(".")[2]
+    return not is_denied and relation in EQUAL_RELATIONS

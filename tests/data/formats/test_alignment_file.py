@@ -18,6 +18,7 @@ CELLS = [
     *(("a", "x", 1.0, "="), ("b", "y", 0.4, "=")),
     *(("c", "z", 0.9, "&lt;"), ("d", "w", 0.9, "&gt;"), ("e", "v", 0.0, "=")),
     ("f", "u", 1.0, "fr.inrialpes.exmo.align.impl.rel.EquivRelation"),
+    *(("g", "t", 1.0, relation) for relation in ("!=", "&gt;=", "rel.NonEquivRelation")),
 ]
 
 
@@ -36,7 +37,7 @@ def test_equivalences_are_links_in_both_namespaces(tmp_path: Path, mark: str) ->
     listing = read_link_file(alignment(tmp_path / "a.rdf", CELLS, mark))
     expected = [(f"http://a.org#{a}", f"http://b.org#{b}") for a, b in ("ax", "by", "fu")]
     assert listing.links == expected
-    assert listing.num_other == 3
+    assert listing.num_other == 6
     assert listing.place(2) == "a.rdf, cell 6"
 
 
