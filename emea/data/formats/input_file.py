@@ -62,6 +62,44 @@ def byte_stream(
         ) from error
 
 
+class _PackedStreams(io.RawIOBase):
+    """Decompresses all streams of a file, between which there may be zero bytes, as padding of xz.
+
+    The classes of the standard library ignore all that follows such padding.
+
+    Args:
+        file: The file.
+        decoder: Creates the decompressor of a stream.
+    """
+
+    def __init__(self, file: PackedFile, decoder: Callable[[], Any]) -> None:
+        self._file = file
+        self._new_decoder = decoder
+        self._decoder = decoder()
+
+    def readable(self) -> bool:
+        """Return ``True``: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
+        """Read into a buffer; return the number of bytes, 0 at the end of the file."""
+        while True:
+            packed = b""
+            if self._decoder.eof:
+                packed = self._decoder.unused_data.lstrip(b"\0")
+                while not packed:
+                    if not (packed := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+                        return 0
+                    packed = packed.lstrip(b"\0")
+                self._decoder = self._new_decoder()
+            elif self._decoder.needs_input:
+                if not (packed := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+                    raise EOFError("it ends within compressed data")
+            if block := self._decoder.decompress(packed, len(buffer)):
+                buffer[: len(block)] = block
+                return len(block)
+
+
 def _zstd_stream(file: PackedFile) -> io.BufferedReader:
     try:
         import pyarrow
@@ -76,8 +114,8 @@ def _zstd_stream(file: PackedFile) -> io.BufferedReader:
 
 OPENERS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
+    ".bz2": lambda file: io.BufferedReader(_PackedStreams(file, bz2.BZ2Decompressor)),
+    ".xz": lambda file: io.BufferedReader(_PackedStreams(file, lzma.LZMADecompressor)),
     ".zst": _zstd_stream,
 }
 """How a file is decompressed, by suffix."""

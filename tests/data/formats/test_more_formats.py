@@ -91,6 +91,18 @@ def test_bombs_are_refused(tmp_path: Path, suffix: str, monkeypatch: pytest.Monk
         read(tmp_path / f"a.nt{suffix}", bomb)
 
 
+@pytest.mark.parametrize("suffix", [".bz2", ".xz"])
+def test_streams_after_padding_are_read_and_other_bytes_refused(
+    tmp_path: Path, suffix: str
+) -> None:
+    path, lines = tmp_path / f"a.nt{suffix}", TRIPLES.encode().splitlines(keepends=True)
+    parts = [PACKERS[suffix](line) for line in lines]
+    assert facts(read(path, bytes(9000).join(parts))) == facts(read(tmp_path / "b.nt", TRIPLES))
+    for rest in (b"garbage", bytes(9000) + b"x", parts[0][:-1]):
+        with pytest.raises(DataError, match=r"is damaged or not a (bzip2|xz) file"):
+            read(path, parts[0] + rest)
+
+
 @pytest.mark.parametrize("suffix", ["nq", "trig"])
 def test_one_named_graph(tmp_path: Path, suffix: str) -> None:
     graph = read(tmp_path / f"a.{suffix}", TEXTS[suffix], graph=f"{A}g")
