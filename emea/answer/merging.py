@@ -3,16 +3,34 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
+from pathlib import Path
 
 from emea.data.attributes import Kind
 from emea.data.entity_kinds import OWL, is_blank
+from emea.data.formats.tab_file import read_bytes
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.names import entity_iri
+from emea.errors import DataError
+from emea.record.checked_files import damaged, read_file
 
 Match = tuple[str, str, float]
 Node = tuple[str, str]
 """A side and a name."""
+
+
+def read_matches(path: Path, is_own: bool = True) -> list[Match]:
+    """Return the matches of an ``alignment.tsv``, which is the file of a run if ``is_own``."""
+    try:
+        content = read_file(path) if is_own else read_bytes(path)
+        # not splitlines(): a name can contain other line separators
+        lines = content.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
+        rows = (line.split("\t") for line in lines[1:])
+        return [(source, target, float(prob)) for source, target, prob, *_ in rows]
+    except (OSError, ValueError) as error:
+        if is_own:
+            raise damaged(path, str(error)) from error
+        raise DataError(f"{path} cannot be read as an alignment.tsv of emea: {error}") from error
 
 
 def identifiers(matches: Iterable[Match]) -> dict[Node, Node]:

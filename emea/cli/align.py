@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from emea.answer.merging import Match
+from emea.answer.merging import Match, read_matches
 from emea.cli.arguments import (
     EITHER,
     add_answer_arguments,
@@ -20,7 +20,6 @@ from emea.cli.arguments import (
     command_parser,
     data_settings,
 )
-from emea.cli.merge import read_matches
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
 from emea.config.settings.execution import (

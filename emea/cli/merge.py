@@ -1,22 +1,27 @@
 """``emea merge RUN`` writes both graphs of a run as one graph."""
 
+import logging
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from emea.answer.merging import Match, merged_lines
+from emea.answer.merging import merged_lines, read_matches
 from emea.cli.arguments import number_in, run_options, run_parser
 from emea.config.instantiate import check_trusted
+from emea.config.paths import READER
+from emea.config.run_config import typed
+from emea.config.settings.data import OwnFilesSettings, ReadingLimits
 from emea.config.settings.setting import SHARE
-from emea.data.formats.tab_file import read_lines
+from emea.data.formats.limits import reading_limits
 from emea.data.graph_pair import GraphPair
-from emea.data.links import silent_links
-from emea.errors import DataError, writing
-from emea.record.checked_files import opened, write_lines
-from emea.record.pair_file import load_pair, pair_of_run
+from emea.data.sources.own_files import NO_LINKS, read_own_graph
+from emea.errors import UserError, writing
+from emea.record.checked_files import write_lines
+from emea.record.pair_file import pair_of_run
 from emea.record.run_folder import read_config
+
+log = logging.getLogger(__name__)
 
 DESCRIPTION = """Write one graph in N-Triples that contains the triples of both graphs of a run.
 Matched entities have one identifier, that of the source entity, and owl:sameAs triples lead to the
@@ -49,13 +54,8 @@ def main(arguments: Sequence[str]) -> int:
     help = "file to write (default: RUN/merged.nt)"
     parser.add_argument("--out", type=Path, metavar="FILE", help=help)
     options = run_options(parser, arguments)
-    matches = [
-        match
-        for match in read_matches(
-            options.alignment or options.run / "alignment.tsv", is_own=not options.alignment
-        )
-        if match[2] >= options.threshold
-    ]
+    found = read_matches(options.alignment or options.run / "alignment.tsv", not options.alignment)
+    matches = [match for match in found if match[2] >= options.threshold]
     pair = _pair(options.run, options.trust)
     file = options.out or options.run / "merged.nt"
     with writing(file):
@@ -66,30 +66,29 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _pair(folder: Path, trust: Sequence[str]) -> GraphPair:
-    """Return the graphs with all their triples and literals, if they are in files."""
+    """Return the graphs with all their triples and literals, if their files did not change."""
     config = read_config(folder)
     config.trust = list(trust)
     check_trusted(config)
-    files = [config.data.get(side) for side in ("source", "target")]
-    if not all(file is not None and Path(file).is_file() for file in files):
-        return pair_of_run(folder, config)
-    known: DictConfig = config.data
-    # the files, because the run may have left out some of their triples
-    for key, value in {"keep_literals": True, "keep_isolated": True, "ontology": False}.items():
-        if key in known:
-            known[key] = value
-    with silent_links():
-        return load_pair(config)
+    stored = pair_of_run(folder, config)
+    if config.data.get("_target_") != READER:
+        return stored
+    settings = typed(OwnFilesSettings, config.data)
+    source, target = (replace(one, vectors=()) for one in (stored.source, stored.target))
+    with suppress(UserError), reading_limits(typed(ReadingLimits, config.data.get("limits"))):
+        same = _read(settings, stored.name).shuffled().checksum()
+        if same == GraphPair(stored.name, source, target, NO_LINKS).checksum():
+            # the run may have left out some triples
+            whole = replace(settings, keep_literals=True, keep_isolated=True, ontology=False)
+            return _read(whole, stored.name)
+    log.warning(
+        "The files of the graphs were not found, or changed since the run. The graphs are written "
+        "as the run read them, without the literals that it did not use."
+    )
+    return stored
 
 
-def read_matches(path: Path, is_own: bool = True) -> list[Match]:
-    """Return the matches of an ``alignment.tsv``, which is the file of a run if ``is_own``."""
-    try:
-        with opened(path) if is_own else nullcontext():
-            rows = (line.split("\t") for line in read_lines(path)[1:])
-            return [(source, target, float(prob)) for source, target, prob, *_ in rows]
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path} cannot be read as an alignment.tsv of emea: {error}. Give such a file with "
-            "--alignment."
-        ) from error
+def _read(settings: OwnFilesSettings, name: str) -> GraphPair:
+    files = (Path(str(file)).expanduser() for file in (settings.source, settings.target))
+    source, target = (read_own_graph(file, settings)[0] for file in files)
+    return GraphPair(name, source, target, NO_LINKS)

@@ -1,11 +1,12 @@
 """Looks up entities and pairs by name, with their relations and candidates."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import torch
 
-from emea.data.formats.tab_file import read_bytes
+from emea.data.formats.tab_file import read_lines
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import EntityIndex
 from emea.errors import DataError
@@ -59,6 +60,7 @@ def believed_back(beliefs: Beliefs, num_target: int) -> Beliefs:
     return Beliefs(sources.unsqueeze(1), best.unsqueeze(1))
 
 
+@dataclass(frozen=True, eq=False)
 class GraphSide:
     """Entities, relations and neighbours of one graph, by name.
 
@@ -69,13 +71,10 @@ class GraphSide:
         side: ``source`` or ``target``, for messages.
     """
 
-    def __init__(
-        self, graph: KnowledgeGraph, shown: KnowledgeGraph, triples: DirectedTriples, side: str
-    ) -> None:
-        self.graph = graph
-        self.shown = shown
-        self.triples = triples
-        self.side = side
+    graph: KnowledgeGraph
+    shown: KnowledgeGraph
+    triples: DirectedTriples
+    side: str
 
     @cached_property
     def _index(self) -> EntityIndex:
@@ -112,13 +111,8 @@ def listed_pairs(path: Path, source: GraphSide, target: GraphSide) -> list[tuple
     Raises:
         DataError: If the file cannot be read or is empty, or a line has no valid pair.
     """
-    try:
-        # Not splitlines(): a name can contain other Unicode line separators.
-        lines = read_bytes(path).decode().replace("\r\n", "\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
     pairs = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         names = line.split("\t")
         if not line.strip() or (number == 1 and names[:2] == ["source", "target"]):
             continue

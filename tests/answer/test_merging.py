@@ -55,7 +55,9 @@ def test_groups_have_the_identifier_of_their_most_probable_source() -> None:
     }
 
 
-def test_the_graphs_of_a_run_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_graphs_of_a_run_become_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     files = [str(file) for file in write_ontologies(tmp_path)]
     run = tmp_path / "run"
     assert main(["align", *files, "method=paris", "literals=similar", "--out", str(run)]) == 0
@@ -68,6 +70,11 @@ def test_the_graphs_of_a_run_become_one(tmp_path: Path, capsys: pytest.CaptureFi
     assert "<http://a.org#emea2022> <http://a.org#hasAuthor> <http://a.org#liu>" in text
     assert '<http://a.org> <http://www.w3.org/2000/01/rdf-schema#comment> "conferences"' in text
     assert not [quad for quad in quads if str(quad.subject) == "<http://b.org#Author>"]
+    Path(files[0]).write_text("<http://a.org#a> <http://a.org#r> <http://a.org#b> .")
+    assert main(["merge", str(run), "--out", str(tmp_path / "stored.nt")]) == 0
+    assert "changed since the run" in caplog.text
+    text = (tmp_path / "stored.nt").read_text()
+    assert "emea2022" in text and '"conferences"' not in text
     (run / "bad.tsv").write_text("source\ttarget\tprobability\na\tb\tmany\n")
     assert main(["merge", str(run), "--alignment", str(run / "bad.tsv")]) == 1
     assert "cannot be read as an alignment.tsv" in capsys.readouterr().err

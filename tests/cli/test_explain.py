@@ -106,7 +106,7 @@ def test_mistakes_are_reported_in_one_sentence(
         ("3\t5\n3\tx\n", "line 2: there is no target entity 'x'"),
         ("source\ttarget\n\n", "contains no pairs"),
         (b"\xff\xfe\t3\n", "is encoded in UTF-16"),
-        (b"\xff\t3\n", "cannot be read"),
+        (b"\xff\t3\n", "line 1: byte 0xff is not UTF-8"),
     ],
 )
 def test_mistakes_of_a_file_have_their_line(

@@ -12,8 +12,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from benchmarks.attacks import ARRAYS, KINDS, OPTIONS, written
+from emea.answer.merging import read_matches
 from emea.cli.main import main
-from emea.cli.merge import read_matches
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed, search_also
 from emea.data.formats.graph_file import read_graph_file
