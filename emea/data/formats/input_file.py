@@ -63,26 +63,15 @@ def byte_stream(
 
 
 class _PackedStreams(io.RawIOBase):
-    """Decompresses all streams of a file, between which there may be zero bytes, as padding of xz.
-
-    The classes of the standard library ignore all that follows such padding.
-
-    Args:
-        file: The file.
-        decoder: Creates the decompressor of a stream.
-    """
+    """Decompresses all streams of a file, also after padding, where the standard library stops."""
 
     def __init__(self, file: PackedFile, decoder: Callable[[], Any]) -> None:
-        self._file = file
-        self._new_decoder = decoder
-        self._decoder = decoder()
+        self._file, self._new_decoder, self._decoder = file, decoder, decoder()
 
     def readable(self) -> bool:
-        """Return ``True``: the stream can be read."""
         return True
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
-        """Read into a buffer; return the number of bytes, 0 at the end of the file."""
         while True:
             packed = b""
             if self._decoder.eof:
@@ -93,7 +82,8 @@ class _PackedStreams(io.RawIOBase):
                     packed = packed.lstrip(b"\0")
                 self._decoder = self._new_decoder()
             elif self._decoder.needs_input:
-                if not (packed := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+                packed = self._file.read(io.DEFAULT_BUFFER_SIZE)
+                if not packed:
                     raise EOFError("it ends within compressed data")
             if block := self._decoder.decompress(packed, len(buffer)):
                 buffer[: len(block)] = block

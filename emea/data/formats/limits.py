@@ -148,10 +148,8 @@ class PackedFile(RawIOBase):
     """
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
-        self._file = file
-        self._path = path
-        self._num_read = 0
-        self.num_unpacked = 0
+        self._file, self._path = file, path
+        self._num_read = self.num_unpacked = 0
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes of the file."""
@@ -192,12 +190,8 @@ class LimitedStream(RawIOBase):
         self._path = path
         self._limits = current_limits()
         self._num_packed = max(1, os.path.getsize(path))
-        self._num_read = 0
-        self._line = 0
-        self._num_lines = 0
-        self._has_lines = has_lines
-        self._guard = guard
-        self._packed = packed
+        self._num_read = self._line = self._num_lines = 0
+        self._has_lines, self._guard, self._packed = has_lines, guard, packed
 
     def readable(self) -> bool:
         """Return ``True``: the stream can be read."""
