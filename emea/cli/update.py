@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from emea.cli.arguments import (
     AT_LEAST_ONE,
     add_out_argument,
@@ -18,15 +16,12 @@ from emea.cli.arguments import (
     run_parser,
 )
 from emea.config.run_config import typed
-from emea.config.settings.cardinality import Cardinality
 from emea.config.settings.data import OwnFilesSettings, ReadingLimits
-from emea.data.arrays import IntArray
 from emea.data.formats.limits import reading_limits
 from emea.data.formats.link_file import read_link_file
-from emea.data.graph import KnowledgeGraph
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
-from emea.data.sources.own_files import read_own_graph, resolved_links
+from emea.data.sources.own_files import NO_LINKS, read_own_graph, resolved_links
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.runtime.console import logged
@@ -149,33 +144,17 @@ def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
         else read_own_graph(path, replace(settings, keep_literals=old.attributes is not None))[0]
         for path, old in ((options.source, run.pair.source), (options.target, run.pair.target))
     )
+    sides = {"source": source, "target": target}.items()
+    left, right = (EntityFinder(graph, side, "its graph") for side, graph in sides)
+    register: LinkRegister[str] = LinkRegister(run.pair.cardinality)
+    resolver = LinkResolver(left, right, Prefixes(settings.prefixes), settings.on_error, register)
     links, rejected = (
-        np.zeros((0, 2), dtype=np.int64)
-        if path is None
-        else _links(path, source, target, settings, cardinality)
-        for path, cardinality in (
-            (options.links, run.pair.cardinality),
-            (options.rejected, None),
-        )
+        None if path is None else read_link_file(path, settings.links_format, settings.on_error)
+        for path in (options.links, options.rejected)
     )
-    return Update.of(run, source, target, links, rejected)
-
-
-def _links(
-    path: Path,
-    source: KnowledgeGraph,
-    target: KnowledgeGraph,
-    settings: OwnFilesSettings,
-    cardinality: Cardinality | None,
-) -> IntArray:
-    finders = (
-        EntityFinder(source, "source", "its graph"),
-        EntityFinder(target, "target", "its graph"),
-    )
-    register: LinkRegister[str] = LinkRegister(cardinality or Cardinality.MANY_TO_MANY)
-    resolver = LinkResolver(*finders, Prefixes(settings.prefixes), settings.on_error, register)
-    listing = read_link_file(path, settings.links_format, settings.on_error)
-    return resolver.pairs(listing) if cardinality is None else resolved_links(resolver, listing)[0]
+    known, _ = resolved_links(resolver, links)
+    wrong = NO_LINKS if rejected is None else resolver.pairs(rejected)
+    return Update.of(run, source, target, known, wrong)
 
 
 def _text(summary: dict[str, Any], folder: Path) -> str:
