@@ -13,6 +13,7 @@ from emea.data.formats.entity_table import BLOCK_SIZE, entity_columns, from_enti
 from emea.data.formats.input_file import (
     GRAPH_FORMATS,
     OPENERS,
+    RDF_NAMES,
     SUFFIXES,
     TABLE_FORMATS,
     BadLines,
@@ -104,8 +105,7 @@ def read_graph_file(
         bad.log_others()
         if not _is_ontology(collector, found, form):
             return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
-        if not isinstance(collector, NTriplesCollector):
-            read_imports(collector, path, on_error, keep_literals)
+        read_imports(collector, path, on_error, keep_literals)
         collector.keep_literals = True
         everything, reading = collector.finish(path.name, bad.num_lines, keep_isolated=True)
         return ontology_graph(everything, reading, keep_literals, keep_isolated, label_language)
@@ -120,12 +120,12 @@ def _is_ontology(collector: TripleCollector[Any], found: str, form: GraphForm) -
 
 
 def read_imports(
-    collector: TripleCollector[str], path: Path, on_error: str, keep_literals: bool
+    collector: TripleCollector[Any], path: Path, on_error: str, keep_literals: bool
 ) -> None:
     """Read the files that an ontology imports, and those that these import.
 
     A file is found by the last part of the imported IRI, in the folder of the ontology. Other
-    imports are reported. N-Triples are read without their imports.
+    imports, and those of N-Triples, are reported.
 
     Args:
         collector: The triples of the ontology. Those of the files are added.
@@ -133,30 +133,38 @@ def read_imports(
         on_error: ``stop`` at a statement that cannot be read, or ``skip`` and count it.
         keep_literals: Whether to keep all literals, not only labels.
     """
-    known, files = set[str](), {path.name}
-    while new := set(collector.tails_of(f"<{IMPORTS}>")) - known:
+    has_bytes = isinstance(collector, NTriplesCollector)
+    relation: Any = f"<{IMPORTS}>".encode() if has_bytes else f"<{IMPORTS}>"
+    known, files = set[Any](), {path.name}
+    while new := set(collector.tails_of(relation)) - known:
         known |= new
-        for term in sorted(new):
-            name = local_name(shown_name(term))
-            names = [name, *(name + suffix for suffix in SUFFIXES)]
-            places = [path.with_name(one + more) for one in names for more in ("", *OPENERS)]
-            found = next((place for place in places if name and place.is_file()), None)
+        for iri in sorted(shown_name(term.decode() if has_bytes else term) for term in new):
+            name = local_name(iri)
+            found = None if has_bytes else _imported_file(path, name)
             if found is None:
                 log.warning(
-                    "%s imports %s, which is not read. Save it as %s in the same folder if the "
-                    "alignment needs its terms.",
-                    path.name,
-                    shown_name(term),
-                    f"{name}.owl",
+                    "%s imports %s, which is not read%s. Save it as %s.owl in the same folder if "
+                    "the alignment needs its terms.",
+                    *(path.name, iri, ", as all imports of N-Triples" * has_bytes, name),
                 )
-            elif found.name not in files:
-                files.add(found.name)
-                kind = file_format(found, None, ("ntriples", *RDF_FORMATS), "data.format")
-                bad = BadLines(found.name, on_error)
-                log.info("%s imports %s, which is read, too", path.name, found.name)
-                # N-Triples are also Turtle
-                kind = "turtle" if kind == "ntriples" else kind
-                read_rdf_file(found, kind, bad, keep_literals, collector)
+            elif found[0].name not in files:
+                files.add(found[0].name)
+                log.info("%s imports %s, which is read, too", path.name, found[0].name)
+                bad = BadLines(found[0].name, on_error)
+                read_rdf_file(*found, bad, keep_literals, collector)
+
+
+def _imported_file(path: Path, name: str) -> tuple[Path, str] | None:
+    """Return the RDF file of this name in the folder of an ontology, and its format."""
+    for one in (name, *(name + suffix for suffix in SUFFIXES)):
+        for more in ("", *OPENERS):
+            # not every last part of an IRI is the name of a file
+            with suppress(OSError, ValueError, DataError):
+                place = path.with_name(one + more)
+                if name and place.is_file():
+                    kind = file_format(place, None, RDF_NAMES, "data.format")
+                    return place, "turtle" if kind == "ntriples" else kind  # Turtle includes it
+    return None
 
 
 def read_table(

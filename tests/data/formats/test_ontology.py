@@ -12,6 +12,7 @@ from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.ontology import words
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.own_files import read_own_files
+from emea.errors import DataError
 from emea.record.pair_file import read_pair, write_pair
 
 from ...ontologies import PREFIXES, SOURCE, write_ontologies
@@ -165,6 +166,8 @@ def test_imports_are_read_or_reported(tmp_path: Path, caplog: pytest.LogCaptureF
         "</owl:Ontology></rdf:RDF>"
     )
     text = "<http://a.org> owl:imports <http://x.org/people> , <http://x.org/places#> ."
+    text += f"<http://a.org> owl:imports <http://x/.> , <http://x/{'n' * 300}> , <http://x/t.csv> ."
+    (tmp_path / "t.csv").write_text("a,r,b")
     text += ":Author rdfs:subClassOf <http://x.org/Human> ."
     with caplog.at_level(logging.INFO):
         graph = read(tmp_path / "a.ttl", SOURCE + text)
@@ -172,6 +175,11 @@ def test_imports_are_read_or_reported(tmp_path: Path, caplog: pytest.LogCaptureF
     assert ("http://x.org/Human", "rdfs:label", "Human") in literals(graph)
     assert "a.ttl imports people.owl, which is read, too" in caplog.text
     assert "a.ttl imports http://x.org/places#, which is not read. Save it as places" in caplog.text
+    assert caplog.text.count("which is not read") == 4
+    (tmp_path / "a.nt").write_text("<a:a> <http://www.w3.org/2002/07/owl#imports> <x:people> .\n")
+    with pytest.raises(DataError):  # it has no other triple
+        read_graph_file(tmp_path / "a.nt", form=GraphForm(ontology=True))
+    assert "which is not read, as all imports of N-Triples" in caplog.text
 
 
 def test_shared_expressions_cannot_exhaust_memory(tmp_path: Path) -> None:
