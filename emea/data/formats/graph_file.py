@@ -247,7 +247,10 @@ def _are_triples(path: Path, found: str, id_column: str) -> bool:
     with suppress(DataError):  # the row is reported when all rows are read
         table = islice(rows(path, found, BadLines(path.name)), BLOCK_SIZE)
         column.extend(row.cells[place] for row in table if len(row.cells) == len(header))
-    return len(set(column)) < len(column)
+    if repeats := len(set(column)) < len(column):
+        warning = "%s is read as triples. If each row is an entity, set data.id_column=%s."
+        log.warning(warning, path.name, id_column)
+    return repeats
 
 
 def from_rows(
@@ -292,13 +295,14 @@ def parquet_rows(
     with _opened_parquet(path) as file:
         guard = Guard(path, path.stat().st_size)
         wanted = _wanted(path, file.schema_arrow.names, names)
-        marked = [name for name in attributes if name in file.schema_arrow.names]
-        read = [*wanted, *marked]
+        stored = {name.strip(): name for name in file.schema_arrow.names}
+        marked = [name for name in attributes if name in stored]
+        read = [*wanted, *(stored[name] for name in marked)]
         _check_columns(path, file.schema_arrow, read)
         ends = wanted[0], wanted[-1]
         check_same_ids(path.name, {name: file.schema_arrow.field(name).type for name in ends})
         columns = Columns.without_header(names)._replace(
-            width=len(read), attributes=[(name, read.index(name)) for name in marked]
+            width=len(read), attributes=[(name, read.index(stored[name])) for name in marked]
         )
         number = 0
         for batch in file.iter_batches(columns=read):

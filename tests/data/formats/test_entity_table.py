@@ -109,7 +109,7 @@ def test_repeated_ids_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixt
 
 
 def test_parquet_gives_the_same_graph_as_csv(tmp_path: Path) -> None:
-    columns = {"id": [1, 2], "title": ["Ask", None], "year": [1999, 2001]}
+    columns = {"id": [1, 2], "title ": ["Ask", None], "year": [1999, 2001]}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
     expected = read(tmp_path / "a.csv", "id,title,year\n1,Ask,1999\n2,,2001\n")
     graph, _ = read_graph_file(tmp_path / "a.parquet", keep_literals=True)
