@@ -192,12 +192,6 @@ def read_table(
     is_named = Columns.without_header(TRIPLE_COLUMNS).from_header(header) is not None
     entities = None if is_named else entity_columns(path.name, header, form, attributes)
     if entities is not None and form.id_column is None and _are_triples(path, found, entities[0]):
-        log.warning(
-            "%s is read as a table of triples, because cells of the column %s repeat. Set "
-            "data.id_column=%s if each row is an entity.",
-            path.name,
-            *(entities[0], entities[0]),
-        )
         entities = None
 
     def wanted(
@@ -236,10 +230,7 @@ def _first_row(path: Path, found: str) -> list[str]:
 
 
 def _are_triples(path: Path, found: str, id_column: str) -> bool:
-    """Return whether a row that seems to name an id column is a triple.
-
-    In a table of triples without a header, ``identifier`` may be a relation. Relations repeat.
-    """
+    """Return whether the id column of a table may be that of relations or tails, which repeat."""
     header = [cell.strip() for cell in _first_row(path, found)]
     place, column = header.index(id_column), list[str]()
     if found == "parquet" or not place or len(header) != len(TRIPLE_COLUMNS):
@@ -392,8 +383,9 @@ def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) ->
 def _check_columns(path: Path, schema: Any, wanted: Sequence[str]) -> None:
     """Refuse wanted columns that are ambiguous or whose cells are not single values."""
     pyarrow, _ = _pyarrow()
+    stripped = [name.strip() for name in schema.names]
     for name in wanted:
-        if schema.names.count(name) > 1:
+        if stripped.count(name.strip()) > 1:
             raise DataError(f"{path.name} has more than one column {name}. Rename the others.")
         kind = schema.field(name).type
         if pyarrow.types.is_nested(kind):

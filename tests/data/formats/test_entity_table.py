@@ -140,10 +140,6 @@ def test_an_unusual_order_of_the_columns_is_refused(
     assert facts(named) == facts(usual)
 
 
-def test_three_cells_with_a_relation_named_like_an_id_column_are_a_triple(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    text = "a,identifier,b\nb,identifier,c\n"
-    edges = {("a", "identifier", "b"), ("b", "identifier", "c")}
-    assert facts(read(tmp_path / "a.csv", text)) == (edges, set())
-    assert "Set data.id_column=identifier" in caplog.text
+def test_a_relation_named_like_an_id_column(tmp_path: Path) -> None:
+    graph = read(tmp_path / "a.csv", "a,identifier,b\nb,identifier,c\n")
+    assert named_edges(graph) == {("a", "identifier", "b"), ("b", "identifier", "c")}
