@@ -169,6 +169,8 @@ def join(arguments: Sequence[str]) -> int:
     from emea.run.result_table import print_results
 
     runs = chosen_runs(Division.read(options.division), options.runs or [options.division / "runs"])
+    if folder.resolve() in {one.folder.resolve() for one in runs}:
+        raise DataError(f"{folder} is a run of a part. Choose another --out folder.")
     config = joined_config(options.division, runs)
     config.trust = options.trust
     folder.mkdir(parents=True, exist_ok=True)
