@@ -69,8 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         pair = load_pair(config)
     if checksum not in (None, pair.checksum()):
         raise DataError(
-            f"The data of {pair.name} changed since the run in {options.from_run}, so its matches "
-            "cannot guide the cut. Restore the files, or run it again."
+            f"The data changed since the run in {options.from_run}. Restore them or run it again."
         )
     # torch is imported after the files were read
     from emea.divide.cutting import divide
@@ -115,8 +114,8 @@ def _from_run(options: argparse.Namespace) -> tuple[Any, IntArray, str]:
     run = load_run(options.from_run)
     if "_target_" not in run.config.data:
         raise DataError(
-            f"{options.from_run} cannot be divided, because only its folder contains its graphs, "
-            "as after emea update. Divide the files of the graphs."
+            f"{options.from_run} cannot be divided: only its folder contains its graphs. Divide "
+            "the files of the graphs."
         )
     pairs, probs = mutual_matches(run)
     return run.config, pairs[probs >= LIKELY].numpy(), run.pair.checksum()
