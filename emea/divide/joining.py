@@ -249,9 +249,12 @@ class JoinedRun:
     def _of_parts(self) -> Numbers:
         """Return the mean weights of the rules, and time and memory of the runs of the parts."""
         metrics = [read_metrics(one.folder) for one in self.runs]
-        weights = [answered_entry(one).get("weights") or {} for one in metrics]
+        weights: dict[str, list[float]] = {}  # runs of several methods have different rules
+        for one in metrics:
+            for name, weight in (answered_entry(one).get("weights") or {}).items():
+                weights.setdefault(name, []).append(weight)
         return {
-            "weights": {name: fmean(one[name] for one in weights) for name in weights[0]},
+            "weights": {name: fmean(some) for name, some in weights.items()},
             "parts": [
                 {
                     "part": run.number,
