@@ -15,6 +15,8 @@ from emea.errors import ConfigError, DataError
 READER = "emea.data.sources.own_files.read_own_files"
 """The reader of ``data=files``; the ``source`` of another reader may not be a file."""
 
+PART_READER = "emea.divide.division.read_part"
+
 NEEDED = ("data.source", "data.target")
 GIVE_LINKS = "Give known links (data.links=FILE, or --links FILE)"
 IRI_NAMES = "If IRIs contain names, data.iri_names=true makes literals of them."

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.paths import PART_READER
 from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import FloatArray, IntArray
 from emea.data.graph_pair import GraphPair
@@ -63,8 +64,6 @@ NUM_PASSES = 50
 
 OWN_KEYS = ("data.", "tracking.", "trainer.", "skip_recorded", "study", "trust")
 """Settings that may differ between the parts of one alignment."""
-
-PART_READER = "emea.divide.division.read_part"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from omegaconf import DictConfig
 
 from emea.config.instantiate import factory
-from emea.config.paths import READER
+from emea.config.paths import PART_READER, READER
 from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.data.attributes import AttributeTriples, Kind
@@ -39,7 +39,7 @@ ENCODING = ("utf-8", "surrogatepass")
 
 def keeps_graphs(config: DictConfig) -> bool:
     """Return whether the folder of a run stores its graphs, because no data set has them."""
-    return config.data.get("_target_") in (None, READER)
+    return config.data.get("_target_") in (None, READER, PART_READER)
 
 
 def pair_of_run(folder: Path, config: DictConfig, resumes: bool = False) -> GraphPair:
