@@ -19,11 +19,10 @@ from emea.record.checked_files import (
     write_checked_arrays,
     write_checked_json,
 )
-from emea.record.pair_file import read_pair, write_pair
+from emea.record.pair_file import SIDES, read_pair, write_pair
 from emea.record.run_folder import PAIR_FILE
 
 DIVISION_FILE, ENTITIES_FILE = "division.json", "entities.npz"
-SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +131,12 @@ def read_entities(division: Path, number: int) -> PartEntities:
         DataError: If the file is missing or damaged.
     """
     path = part_folder(division, number) / ENTITIES_FILE
-    arrays = read_checked_arrays(path)
+    arrays, record = read_checked_arrays(path), Division.read(division).parts[number]
     with reading(path):
-        return PartEntities(**arrays)
+        found = PartEntities(**arrays)
+        if (len(found.source), len(found.target)) != (record.num_source, record.num_target):
+            raise ValueError("it contains the entities of another part")
+        return found
 
 
 def write_part(

@@ -9,7 +9,8 @@ import pytest
 
 from emea.cli.main import main as emea
 from emea.config.composition import composed
-from emea.divide.division import Division
+from emea.divide.division import Division, read_entities
+from emea.errors import DataError
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
 
@@ -84,8 +85,9 @@ def test_one_part_gives_the_answer_of_its_run(tmp_path: Path) -> None:
 
 def test_several_runs_of_a_part_are_members(tmp_path: Path) -> None:
     assert emea(["divide", *SYNTHETIC, "--parts", "1", "--out", str(tmp_path / "d")]) == 0
-    for seed in (0, 1):
-        run_part(tmp_path / "d", 0, *QUICK, f"seed={seed}", folder=f"seed{seed}")
+    for em in ("em=one_to_one", "em=dual"):
+        place = run_part(tmp_path / "d", 0, *QUICK[:2], em, "em.iterations=1", folder=em)
+        assert (place / "pair.npz").exists()
     assert emea(["join", str(tmp_path / "d")]) == 0
     assert len(load_run(tmp_path / "d" / "joined").metrics["history"][-1]["parts"]) == 2
 
@@ -121,11 +123,10 @@ def test_a_joined_run_can_be_updated(tmp_path: Path, capsys: pytest.CaptureFixtu
     lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "new.nt").write_text("".join(lines[5:]), encoding="utf-8")
     update = ["update", str(run), "--source", str(tmp_path / "new.nt")]
-    update += ["--out", str(tmp_path / "updated")]
-    assert emea(update) == 0
+    assert emea([*update, "--out", str(tmp_path / "updated")]) == 0
     assert len((tmp_path / "updated" / "alignment.tsv").read_text().splitlines()) > 10
     again = ["divide", "--parts", "2", "--out", str(tmp_path / "again"), "--from-run"]
-    assert "only its folder contains its graphs" in told([*again, update[-1]], capsys)
+    assert "only its folder contains its graphs" in told([*again, f"{tmp_path}/updated"], capsys)
     source.write_text("".join(lines[5:]), encoding="utf-8")
     assert "changed since the run" in told([*again, str(run)], capsys)
 
@@ -177,6 +178,10 @@ def test_mistakes_are_refused_with_a_sentence(
     assert emea(["divide", *changed, "--parts", "2", "--out", str(other)]) == 0
     found = told(["join", str(other), str(division / "runs"), "--out", str(copy / "j")], capsys)
     assert "of another division" in found
+    assert "run of a part" in told(["join", str(division), "--out", f"{division}/runs/0"], capsys)
+    shutil.copy(other / "part-0" / "entities.npz", copy / "part-0")
+    with pytest.raises(DataError, match="entities of another part"):
+        read_entities(copy, 0)
 
 
 def test_other_data_than_at_division_time_is_refused(
