@@ -85,8 +85,8 @@ def test_one_part_gives_the_answer_of_its_run(tmp_path: Path) -> None:
 
 def test_several_runs_of_a_part_are_members(tmp_path: Path) -> None:
     assert emea(["divide", *SYNTHETIC, "--parts", "1", "--out", str(tmp_path / "d")]) == 0
-    for em in ("em=one_to_one", "em=dual"):
-        place = run_part(tmp_path / "d", 0, *QUICK[:2], em, "em.iterations=1", folder=em)
+    for name, em in {"a": "em=one_to_one", "b": "em=dual"}.items():
+        place = run_part(tmp_path / "d", 0, *QUICK[:2], em, "em.iterations=1", folder=name)
         assert (place / "pair.npz").exists()
     assert emea(["join", str(tmp_path / "d")]) == 0
     assert len(load_run(tmp_path / "d" / "joined").metrics["history"][-1]["parts"]) == 2
