@@ -152,10 +152,10 @@ class EMCallback(BetweenFits):
         self.on_phase(REASONING)
         joint = self.step(similarity, self.visible, neural)
         if not joint.members:
-            data.relabel(*self._labels(joint, self.visible))
+            data.relabel([self._labels(joint, self.visible)])
             return joint
         views = self.visible.of_members(len(joint.members))
-        data.relabel_members(list(map(self._labels, joint.members, views)))
+        data.relabel(list(map(self._labels, joint.members, views)))
         return replace(joint, members=())  # an observer may keep the report
 
     def _labels(self, joint: JointReport, visible: Visible) -> tuple[IntArray, Tensor | None]:

@@ -73,7 +73,9 @@ class AlignmentModule(pl.LightningModule):
             be captured.
 
     Attributes:
-        active_members: The members of the ensemble that a fit trains; ``(0,)`` for one encoder.
+        active_members: The members of the ensemble that a fit trains; ``(0,)`` for one encoder. If
+            there are several, each must have an optimiser.
+        graph_memory: The device memory of CUDA graphs, which is released after the last fit.
         turn_is_over: Whether the remaining blocks of the turn are skipped; callbacks may set it.
         logs_losses: Whether each block's last loss goes through Lightning's ``log``, which costs
             about as much time as the rest of Lightning's work on a batch.
@@ -102,7 +104,7 @@ class AlignmentModule(pl.LightningModule):
         self.active_members: tuple[int, ...] = (0,)
         self._cuda_graph = cuda_graph and can_capture()
         self._step: Callable[[], Tensor] | None = None
-        self._graph_memory = GraphMemory()
+        self.graph_memory = GraphMemory()
         self.num_steps_of_turn = 0
         self.turn_is_over = False
         self.num_steps_done = 0
@@ -133,13 +135,6 @@ class AlignmentModule(pl.LightningModule):
     def is_last_member(self) -> bool:
         """Whether the current fit trains the last member, after which EM follows."""
         return self.active_members[-1] == self.num_members - 1
-
-    def activate(self, members: Sequence[int]) -> None:
-        """Choose the members of the ensemble that the next fit trains.
-
-        If there are several, each must have an optimiser.
-        """
-        self.active_members = tuple(members)
 
     def trained(self) -> list[tuple[Objective, nn.Module]]:
         """Return the objective and the encoder of each active member."""
@@ -190,15 +185,7 @@ class AlignmentModule(pl.LightningModule):
         """Drop the step and the gradients; the next fit uses the memory of their CUDA graph."""
         self._step = None
         self.zero_grad(set_to_none=True)
-        self._graph_memory.release_if_large()
-
-    def release_graphs(self) -> None:
-        """Release the device memory of CUDA graphs after the last fit."""
-        self._graph_memory.release()
-
-    def restore_losses(self, saved: Iterable[Sequence[Any]]) -> None:
-        """Replace the losses by those of a checkpoint."""
-        self.losses = [Loss(int(step), float(value), str(metric)) for step, value, metric in saved]
+        self.graph_memory.release_if_large()
 
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
         """Run a block of steps on the links of the block."""
@@ -254,9 +241,9 @@ class AlignmentModule(pl.LightningModule):
         is_graph = bool(optimizers) and self._cuda_graph and labels[0].links.is_cuda
         step: OptimisationStep | MemberSteps = steps[0]
         if len(steps) > 1:
-            streams = self._graph_memory.member_streams(len(steps)) if is_graph else ()
+            streams = self.graph_memory.member_streams(len(steps)) if is_graph else ()
             step = MemberSteps(steps, streams)
-        return GraphedStep(step, optimizers, self._graph_memory) if is_graph else step
+        return GraphedStep(step, optimizers, self.graph_memory) if is_graph else step
 
     def steps_per_epoch(self, num_links: int, member: int | None = None) -> int:
         """Return the steps of one epoch of a member; ``None`` means the first active one."""

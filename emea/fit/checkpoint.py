@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from emea.errors import DataError
-from emea.fit.alignment_module import AlignmentModule
+from emea.fit.alignment_module import AlignmentModule, Loss
 from emea.fit.step_block import LabelDataModule, Labels
 from emea.fit.tensor_file import checkpoint_errors, copied, read_tensors, serialised
 from emea.fit.training_parts import TrainingParts
@@ -152,7 +152,10 @@ def load_checkpoint(path: Path, parts: TrainingParts) -> None:
     tensors, plain = read_tensors(path)
     with checkpoint_errors(path):
         _restore_module(parts.module, tensors, plain, generators=True)
-        parts.module.restore_losses(plain.get("losses", ()))
+        parts.module.losses = [
+            Loss(int(step), float(value), str(metric))
+            for step, value, metric in plain.get("losses", ())
+        ]
         _restore_labels(tensors, parts.data)
         parts.em.load_state_dict({**plain["em"], **below(tensors, "em.")})
 

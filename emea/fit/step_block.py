@@ -55,6 +55,9 @@ class LabelDataModule(pl.LightningDataModule):
         check_every: Number of epochs after which a block ends, so that callbacks can evaluate the
             model.
         num_target: Number of entities of the target graph, used to check links from a file.
+
+    Attributes:
+        active_members: The members of an ensemble whose links the next turn uses.
     """
 
     def __init__(
@@ -72,18 +75,18 @@ class LabelDataModule(pl.LightningDataModule):
         self.check_every = check_every
         self.num_steps = 0
         self.steps_per_epoch = 1
-        self._active: tuple[int, ...] = (0,)
-        self.relabel(links)
+        self.active_members: tuple[int, ...] = (0,)
+        self.relabel([(links, None)])
 
     @property
     def links(self) -> Tensor:
         """``[num_links, 2]`` links of the first active member, in joint entity ids."""
-        return self.labels_of(self._active[0]).links
+        return self.labels_of(self.active_members[0]).links
 
     @property
     def weights(self) -> Tensor | None:
         """``[num_links]`` weight of each of these links; ``None`` means equal weights."""
-        return self.labels_of(self._active[0]).weights
+        return self.labels_of(self.active_members[0]).weights
 
     @property
     def labels(self) -> IntArray:
@@ -91,30 +94,17 @@ class LabelDataModule(pl.LightningDataModule):
         links: IntArray = self.links.numpy() - np.array([0, self.num_source])
         return links
 
-    def relabel(self, links: IntArray, weights: Tensor | None = None) -> None:
+    def relabel(self, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
         """Train on these links from the next turn on.
 
         Args:
-            links: ``[num_links, 2]`` (source id, target id).
-            weights: ``[num_links]`` weight of each link; ``None`` means equal weights.
-        """
-        self.relabel_members([(links, weights)])
-
-    def relabel_members(self, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
-        """Train each member of an ensemble on its own links from the next turn on.
-
-        Args:
-            labels: Links and weights, as for ``relabel``, of each member; one entry is shared by
-                all members.
+            labels: ``[num_links, 2]`` links (source id, target id) of each member of an ensemble,
+                and their weights (``None`` means equal weights); all members share one entry.
         """
         offset = np.array([0, self.num_source])
         self.member_labels = [
             Labels(torch.from_numpy(links + offset), weights) for links, weights in labels
         ]
-
-    def activate(self, members: Sequence[int]) -> None:
-        """Choose the members of an ensemble whose links the next turn uses."""
-        self._active = tuple(members)
 
     def labels_of(self, member: int) -> Labels:
         """Return the links and weights of a member of an ensemble, which may be shared."""
@@ -144,7 +134,7 @@ class LabelDataModule(pl.LightningDataModule):
         weights = self.weights
         if weights is not None:
             weights = torch.cat([weights, weights.new_ones(len(links))])
-        self.relabel(np.concatenate([self.labels, links]), weights)
+        self.relabel([(np.concatenate([self.labels, links]), weights)])
 
     def plan(self, num_epochs: int, steps_per_epoch: int) -> None:
         """Set the number of epochs of the next turn."""
@@ -155,6 +145,6 @@ class LabelDataModule(pl.LightningDataModule):
         """Return the blocks of the next turn."""
         stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
         sizes = block_sizes(self.num_steps, self.block_size, stop_every)
-        labels = tuple(map(self.labels_of, self._active))
+        labels = tuple(map(self.labels_of, self.active_members))
         blocks: Any = [StepBlock(labels, size, self.steps_per_epoch) for size in sizes]
         return DataLoader(blocks, batch_size=None)

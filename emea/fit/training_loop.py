@@ -176,7 +176,7 @@ class TrainingLoop:
                 if num_after < len(plan):
                     saved = Progress(num_after, *self.observer.state())
                 save_checkpoint(self.checkpoint, parts, saved, self.writer)
-        module.release_graphs()
+        module.graph_memory.release()
 
     def _trained(self, stage: Stage, progress: StepProgress) -> bool:
         """Run or replace the fit of a stage; return whether the run continues."""

@@ -152,8 +152,7 @@ class TrainingParts:
 
     def activate(self, members: Sequence[int]) -> None:
         """Choose the members of the ensemble that the next fit trains, with their labels."""
-        self.module.activate(members)
-        self.data.activate(members)
+        self.module.active_members = self.data.active_members = tuple(members)
 
     def restart(self, member: int = 0) -> None:
         """Let the next fit of an encoder start from new weights."""

@@ -181,7 +181,7 @@ def build_parts(
         None if stops is None else stops.every,
         pair.target.num_entities,
     )
-    data.relabel_members(labels if visible.is_crossed else labels[:1])
+    data.relabel(labels if visible.is_crossed else labels[:1])
     return Parts(
         module=module,
         data=data,

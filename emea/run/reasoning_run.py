@@ -163,13 +163,13 @@ class ReasoningRun:
         else:
             self.parts.restart()
         parts = self.parts
-        parts.data.relabel(links.cpu().numpy())
+        parts.data.relabel([(links.cpu().numpy(), None)])
         num_epochs = given.settings.models[0].initial_epochs
         num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
         with StepProgress(num_steps) as progress:
             progress.say("training the embedding")
             parts.fit(num_epochs, self.device, [progress])
-        parts.module.release_graphs()  # reasoning follows, and perhaps no other fit
+        parts.module.graph_memory.release()  # reasoning follows, and perhaps no other fit
         similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
         self.observer.embedding_seconds += time.perf_counter() - start
         return similarity

@@ -112,7 +112,7 @@ class WarmStart:
         if not parts.em.step.reasons:
             return
         offset = np.array([0, parts.data.num_source])
-        parts.data.relabel_members(
+        parts.data.relabel(
             [
                 self._with_matches(links.numpy() - offset, weights)
                 for links, weights in parts.data.member_labels

@@ -274,7 +274,7 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
         warnings.simplefilter("always")
         quieten_lightning()
         for links in (np.array([[0, 0], [1, 1]]), np.array([[2, 3]])):
-            data.relabel(links)
+            data.relabel([(links, None)])
             fit_members(module, data, (0,), 1)
             twin.propagate(data.links)
             assert twin().any()

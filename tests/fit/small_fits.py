@@ -47,8 +47,7 @@ def fit_members(
     callbacks: Any = (),
 ) -> None:
     """Fit some members of an ensemble as a run does."""
-    module.activate(members)
-    data.activate(members)
+    module.active_members = data.active_members = tuple(members)
     parts: Any = SimpleNamespace(
         module=module, data=data, stopping=None, lightning=LightningSettings()
     )

@@ -239,7 +239,7 @@ def test_cuda_graph_fits_on_other_links_are_eager_ones(
     for links in (LINKS, LINKS[:2], np.stack([np.arange(9)] * 2, axis=1), LINKS):
         for one in (module, eager):
             fit(one, 9, block_size=4, links=links, accelerator="gpu")
-    module.release_graphs()
+    module.graph_memory.release()
     for name, value in weights_of(module).items():
         expected = eager.encoder.state_dict()[name]
         torch.testing.assert_close(value.cpu(), expected.cpu(), rtol=1e-3, atol=1e-4)

@@ -288,7 +288,7 @@ def test_fits_on_a_gpu_leave_the_module_there(
     data = LabelDataModule(LINKS, num_source=9, block_size=3)
     devices = []
     for links in (LINKS, LINKS[:2], LINKS):
-        data.relabel(links)
+        data.relabel([(links, None)])
         fit_members(module, data, (0,), 7, cuda)
         devices.append(module.device.type)
     assert devices == [cuda.type] * 3

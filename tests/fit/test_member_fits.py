@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from emea.encoders.objective import Ensemble, Objective
 from emea.errors import ConfigError, DivergedError
-from emea.fit.alignment_module import AlignmentModule
+from emea.fit.alignment_module import AlignmentModule, Loss
 from emea.fit.step_block import LabelDataModule, Labels
 
 from .small_fits import Rows, fit_members
@@ -51,14 +51,14 @@ def test_a_step_changes_the_active_member_only() -> None:
     module = ensemble_of([Rows(5, 3), Rows(5, 3)], [Distance(1), Distance(2)])
     links = torch.tensor([[0, 2], [1, 3]])
     before = [member.rows.detach().clone() for member in module.encoder.members]
-    module.activate([1])
+    module.active_members = (1,)
     assert module.is_last_member
     assert module.steps_per_epoch(len(links)) == 2
     module.new_step([Labels(links)], module.configure_optimizers())()
     after = [member.rows.detach() for member in module.encoder.members]
     assert torch.equal(before[0], after[0])
     assert not torch.equal(before[1], after[1])
-    module.activate([0])
+    module.active_members = (0,)
     assert not module.is_last_member
     assert module.steps_per_epoch(len(links)) == 1
     assert module.steps_per_epoch(len(links), member=1) == 2
@@ -132,7 +132,7 @@ def noisy_module() -> AlignmentModule:
 def data_of(own_links: bool, block_size: int = 3) -> LabelDataModule:
     data = LabelDataModule(LINKS[0], num_source=2, block_size=block_size)
     if own_links:
-        data.relabel_members(list(zip(LINKS, WEIGHTS, strict=True)))
+        data.relabel(list(zip(LINKS, WEIGHTS, strict=True)))
     return data
 
 
@@ -227,7 +227,7 @@ def test_an_encoder_that_diverges_after_resuming_is_shown_with_its_losses_before
     fit_members(module, data, (0, 1), 3)
     resumed = of_losses([40, NAN], HIGH)
     resumed.num_steps_done = module.num_steps_done
-    resumed.restore_losses(json.loads(json.dumps(module.losses)))
+    resumed.losses = [Loss(*one) for one in json.loads(json.dumps(module.losses))]
     assert resumed.losses == module.losses
     expected = r"encoder 1 became nan at step 9 after 2, 3, 40\."
     with pytest.raises(DivergedError, match=expected):
@@ -272,6 +272,6 @@ def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:
         module = ensemble_of(members, objectives, ADAM, cuda_graph=cuda_graph)
         for active in ((0, 1, 2), (1, 2), (0,), (0, 1, 2)):
             fit_members(module, data_of(own_links=True), active, 9, "cuda")
-        module.release_graphs()
+        module.graph_memory.release()
         weights.append(torch.cat([member.rows.detach().cpu() for member in members], dim=1))
     torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)

@@ -102,7 +102,7 @@ def test_members_with_other_numbers_of_steps_are_not_joined() -> None:
     links = np.zeros((4, 2), dtype=np.int64)
     found = fits(plan_of(), 0, parts)
     assert next(found)[1].members == (0, 1, 2)
-    parts.data.relabel_members([(links, None), (links[:3], None), (links[:3], None)])
+    parts.data.relabel([(links, None), (links[:3], None), (links[:3], None)])
     assert [stage.members for _, stage in found] == [(0,), (1, 2)]  # by the labels of its time
 
 

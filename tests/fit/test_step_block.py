@@ -56,7 +56,7 @@ def test_relabelling_shows_in_the_next_loader() -> None:
     links = LINKS.copy()
     data = LabelDataModule(links, num_source=10)
     data.num_steps = 1
-    data.relabel(np.array([[1, 5]]))
+    data.relabel([(np.array([[1, 5]]), None)])
     (block,) = data.train_dataloader()
     assert block.labels[0].links.tolist() == [[1, 15]]
     assert links.tolist() == LINKS.tolist()
@@ -93,17 +93,17 @@ def test_a_plan_counts_epochs() -> None:
 def test_blocks_carry_the_labels_of_all_members() -> None:
     data = LabelDataModule(LINKS, num_source=10)
     data.num_steps = 4
-    data.activate((0, 1))
+    data.active_members = (0, 1)
     (block,) = data.train_dataloader()
     assert [links.tolist() for links, _ in block.labels] == [[[0, 10], [2, 11]]] * 2
     assert block.num_steps == 4 and block.total_steps == 8
     own = [(LINKS[:1], None), (LINKS[1:], torch.tensor([0.5])), (LINKS, None)]
-    data.relabel_members(own)
-    data.activate((1, 2))
+    data.relabel(own)
+    data.active_members = (1, 2)
     (block,) = data.train_dataloader()
     assert [links.tolist() for links, _ in block.labels] == [[[2, 11]], [[0, 10], [2, 11]]]
     assert block.labels[0].weights is not None and block.labels[1].weights is None
     assert data.labels.tolist() == [[2, 1]]
-    data.activate((0,))
+    data.active_members = (0,)
     (block,) = data.train_dataloader()
     assert [links.tolist() for links, _ in block.labels] == [[[0, 10]]]

@@ -81,14 +81,14 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    relabel, seen = LabelDataModule.relabel_members, []
+    relabel, seen = LabelDataModule.relabel, []
 
     def watched(data: LabelDataModule, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
         if len(labels) > 1:  # the labels of the first fit are shared
             seen.append([{tuple(link) for link in links.tolist()} for links, _ in labels])
         relabel(data, labels)
 
-    monkeypatch.setattr(LabelDataModule, "relabel_members", watched)
+    monkeypatch.setattr(LabelDataModule, "relabel", watched)
     members = ("ensemble=independent", "ensemble.num_members=2", "em.iterations=2")
     config = tiny_config(*SMALL, *members, f"ensemble.shared_fits={shared_fits}")
     metrics = run_job(config, tmp_path).metrics
