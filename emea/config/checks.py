@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -19,11 +18,6 @@ LOGIN = re.compile(r"^(?!sqlite:)\w[\w+.-]*://([^/?#\s]*|[^/?#\s:]*:(?!\d+[/?#])
 
 STRICT = "emea.data.protocol.Strict"
 """The only class that may be called strict."""
-
-
-def value_of(config: DictConfig, key: str) -> Any:
-    """Return a value, or ``None`` if the config does not have the key."""
-    return OmegaConf.select(config, key)
 
 
 def check_config(config: DictConfig) -> None:
@@ -43,7 +37,7 @@ def check_config(config: DictConfig) -> None:
 
 def _problems(config: DictConfig) -> Iterator[str]:
     for group in required_groups():
-        if value_of(config, group) is None:
+        if OmegaConf.select(config, group) is None:
             yield f"{group} cannot be removed or null. Choose one of its options."
             return
     yield from untrusted_targets(config)
@@ -52,9 +46,14 @@ def _problems(config: DictConfig) -> Iterator[str]:
             f"protocol=strict must be {STRICT}, got {config.protocol.get('_target_')}. Give your "
             "own protocol another name."
         )
-    yield from _login_problems(config)
+    # files keep copies of the settings
+    if any(map(LOGIN.search, texts_in(OmegaConf.to_container(config)))):
+        yield (
+            "A setting must not contain a user or password, because files would keep it. For the "
+            "store, leave out tracking.uri. Set the variable MLFLOW_TRACKING_URI instead."
+        )
     yield from value_problems(config)
-    if not value_of(config, "study").strip():
+    if not OmegaConf.select(config, "study").strip():
         yield "study must not be empty. It is the name of the MLflow experiment."
     yield from trainer_problems(config)
     yield from _method_problems(config)
@@ -64,21 +63,11 @@ def _problems(config: DictConfig) -> Iterator[str]:
     yield from _training_problems(config)
     yield from _ensemble_problems(config)
     yield from _export_problems(config)
-    uses_rule = value_of(config, "em.iterations") and "rule" in config.method.uses
+    uses_rule = OmegaConf.select(config, "em.iterations") and "rule" in config.method.uses
     if uses_rule and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility. Choose one, such as "
             "rule=paris, or use em=none to train only the neural model."
-        )
-
-
-def _login_problems(config: DictConfig) -> Iterator[str]:
-    """Yield a sentence if a login is written in the settings, which are copied to several files."""
-    settings = OmegaConf.to_container(config)
-    if any(map(LOGIN.search, texts_in(settings))):
-        yield (
-            "A setting must not contain a user or password, because files would keep it. For the "
-            "store, leave out tracking.uri. Set the variable MLFLOW_TRACKING_URI instead."
         )
 
 
@@ -88,7 +77,7 @@ def _method_problems(config: DictConfig) -> Iterator[str]:
     name = config.method.name
     if config.protocol.name != "strict":
         yield f"method={name} uses only training links. Remove protocol={config.protocol.name}."
-    if value_of(config, "initial_from"):
+    if OmegaConf.select(config, "initial_from"):
         yield f"method={name} cannot start from another run's weights. Remove initial_from."
 
 
@@ -108,7 +97,7 @@ def check_cardinality(config: DictConfig, cardinality: Cardinality) -> None:
 
 
 def _two_way_problems(config: DictConfig) -> Iterator[str]:
-    if value_of(config, "em.two_way") is None:
+    if OmegaConf.select(config, "em.two_way") is None:
         return
     if not config.em.two_way.get("features", True):
         yield "em.two_way.features must contain at least one feature, got []."
@@ -120,14 +109,14 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _training_problems(config: DictConfig) -> Iterator[str]:
-    stopping = value_of(config, "model.early_stopping")
+    stopping = OmegaConf.select(config, "model.early_stopping")
     held_out = OmegaConf.is_dict(stopping) and stopping.get("held_out")
-    if stopping and not held_out and not value_of(config, "split.num_validation"):
+    if stopping and not held_out and not OmegaConf.select(config, "split.num_validation"):
         yield (
             "model.early_stopping needs validation links. Increase split.num_validation, or set "
             "model.early_stopping.held_out."
         )
-    if value_of(config, "training.turns") and value_of(config, "initial_from"):
+    if OmegaConf.select(config, "training.turns") and OmegaConf.select(config, "initial_from"):
         yield (
             f"training={config.training.name} mines labels during the first training, so "
             "initial_from cannot replace it. Remove initial_from, or use training=sup."
@@ -135,23 +124,23 @@ def _training_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _ensemble_problems(config: DictConfig) -> Iterator[str]:
-    if value_of(config, "ensemble.name") in (None, "none"):
+    if OmegaConf.select(config, "ensemble.name") in (None, "none"):
         return
     if "model" not in config.method.uses or "em" not in config.method.uses:
         yield f"method={config.method.name} cannot use several encoders. Use ensemble=none."
     if config.training.turns:
         yield "An ensemble cannot mine labels during training. Use training=sup or ensemble=none."
-    if value_of(config, "initial_from"):
+    if OmegaConf.select(config, "initial_from"):
         yield "initial_from has the weights of a single encoder. Use ensemble=none."
-    is_fused = config.em.iterations and value_of(config, "em.two_way.fused_answer")
-    if value_of(config, "ensemble.name") == "independent" and not is_fused:
+    is_fused = config.em.iterations and OmegaConf.select(config, "em.two_way.fused_answer")
+    if OmegaConf.select(config, "ensemble.name") == "independent" and not is_fused:
         yield (
             "ensemble=independent averages the beliefs of em=one_to_one or em=dual. Choose one "
             "of them with em.iterations above 0 and em.two_way.fused_answer=true."
         )
-    others = value_of(config, "ensemble.models") or {}
+    others = OmegaConf.select(config, "ensemble.models") or {}
     for key in ("model", *(f"ensemble.models.{name}" for name in others)):
-        if value_of(config, f"{key}.early_stopping"):
+        if OmegaConf.select(config, f"{key}.early_stopping"):
             yield f"An ensemble has no early stopping. Set {key}.early_stopping=null."
     for name, model in others.items():
         if model is not None:
@@ -161,11 +150,11 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _export_problems(config: DictConfig) -> Iterator[str]:
-    if value_of(config, "export.target_precision") is None:
+    if OmegaConf.select(config, "export.target_precision") is None:
         return
-    if value_of(config, "export.threshold") is not None:
+    if OmegaConf.select(config, "export.threshold") is not None:
         yield "export.target_precision chooses the threshold. Remove export.threshold."
-    if not value_of(config, "split.num_validation"):
+    if not OmegaConf.select(config, "split.num_validation"):
         yield (
             "export.target_precision needs validation links to choose a threshold. "
             "Increase split.num_validation."
@@ -187,7 +176,7 @@ REQUIRED = {
 def value_problems(config: DictConfig) -> Iterator[str]:
     """Yield a sentence for each value that its schema does not allow."""
     for group in ("", *GROUPS):
-        option = value_of(config, f"{group}.name") if group else None
+        option = OmegaConf.select(config, f"{group}.name") if group else None
         yield from _schema_problems(config, group, option if isinstance(option, str) else None)
 
 

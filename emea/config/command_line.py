@@ -15,7 +15,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.checks import check_config, unused_group, value_of
+from emea.config.checks import check_config, unused_group
 from emea.config.composition import (
     composed,
     error_text,
@@ -60,13 +60,15 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     parsed = _parsed([one for one in with_sweep(without_folders) if not one.startswith("-")])
     overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     for override in filter(_is_group, overrides):
-        _check_option(override)
+        for option in [] if override.is_delete() else assignments(override):
+            check_option(override.key_or_group, option.partition("=")[2].strip("'\""))
     jobs = [assignments(override) for override in overrides]  # refuses ranges without end
     is_sweep = any(one.is_sweep_override() for one in overrides)
     _check_sweep_flag(arguments, parsed)
     usual = cache(composed)
-    for assigned in _aligned(jobs):
-        single = _parsed(assigned)
+    # jobs that together contain every value of a sweep at least once
+    for index in range(max(map(len, jobs), default=1)):
+        single = _parsed([values[index % len(values)] for values in jobs])
         groups = tuple(str(one.input_line) for one in single if _is_group(one))
         values = [one for one in single if not _is_group(one)]
         for one in values:
@@ -87,12 +89,6 @@ def typed_trust(arguments: Sequence[str]) -> list[str]:
     named = [one for one in arguments if one.lstrip("+").startswith("trust=")]
     values = [one.value() for one in _parsed(named)]
     return [str(module) for value in values if isinstance(value, list) for module in value]
-
-
-def _aligned(jobs: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return jobs that together contain every value of a sweep at least once."""
-    longest = max(map(len, jobs), default=1)
-    return [[values[index % len(values)] for values in jobs] for index in range(longest)]
 
 
 def _with_values(usual: DictConfig, overrides: Sequence[Override]) -> DictConfig:
@@ -242,12 +238,6 @@ def check_option(group: str, name: str) -> None:
         )
 
 
-def _check_option(override: Override) -> None:
-    """Raise an error if an override chooses an unknown option."""
-    for assignment in [] if override.is_delete() else assignments(override):
-        check_option(override.key_or_group, assignment.partition("=")[2].strip("'\""))
-
-
 def _check_key(override: Override, config: DictConfig) -> None:
     """Raise an error for a key that a config lacks. Classes of the user may have any new key."""
     key, known = override.key_or_group, _all_keys(config)
@@ -255,7 +245,7 @@ def _check_key(override: Override, config: DictConfig) -> None:
     if key in known or OmegaConf.select(config, key, default=...) is not ...:
         return
     if name and group in GROUPS:
-        is_ours = str(value_of(config, f"{group}.name")) in GROUPS[group].schemas
+        is_ours = str(OmegaConf.select(config, f"{group}.name")) in GROUPS[group].schemas
         if override.is_force_add() or (override.is_add() and ("." in name or not is_ours)):
             return
     raise ConfigError(f"There is no key {key}{_nearest(key, known)}.")

@@ -206,19 +206,15 @@ def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
 
     ``ratio=0.01,0.30`` becomes ``ratio='0.01','0.3'``. Other arguments stay unchanged.
     """
-    return [_quoted(argument) for argument in arguments]
-
-
-def _quoted(argument: str) -> str:
-    key, equals, value = argument.partition("=")
-    if key not in ("ratio", "+ratio", "++ratio") or not equals:
-        return argument
-    names = []
-    for name in value.split(","):
-        with suppress(ValueError):
-            name = f"'{float(name):g}'"
-        names.append(name)
-    return f"{key}={','.join(names)}"
+    found = []
+    for argument in arguments:
+        key, _, value = argument.partition("=")
+        names = value.split(",") if key in ("ratio", "+ratio", "++ratio") else []
+        for index, name in enumerate(names):
+            with suppress(ValueError):
+                names[index] = f"'{float(name):g}'"
+        found.append(f"{key}={','.join(names)}" if value and names else argument)
+    return found
 
 
 def error_text(error: Exception) -> str:

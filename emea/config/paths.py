@@ -51,7 +51,12 @@ def check_paths(config: DictConfig) -> None:
     for key in (*keys, "initial_from"):
         value = OmegaConf.select(config, key)
         if value is not None:
-            _check_file(key, str(value))
+            check_local(value, key)
+            path = Path(str(value)).expanduser()
+            if path.is_dir():
+                raise ConfigError(f"{key} must be a file, but {value} is a folder.")
+            if not path.exists():
+                raise ConfigError(f"{key}: there is no file {value}. Check the path.")
         elif key in NEEDED:
             raise ConfigError(
                 f"{key} must name a file: data=files data.source=a.nt data.target=b.ttl "
@@ -80,15 +85,6 @@ def check_modules(trust: Sequence[str]) -> None:
                 f"trust names {module}, but Python does not find it. Check the name; PYTHONPATH "
                 "must contain the folder of the module."
             )
-
-
-def _check_file(key: str, name: str) -> None:
-    check_local(name, key)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        raise ConfigError(f"{key} must be a file, but {name} is a folder.")
-    if not path.exists():
-        raise ConfigError(f"{key}: there is no file {name}. Check the path.")
 
 
 def check_no_link(folder: Path) -> None:

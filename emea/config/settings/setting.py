@@ -2,7 +2,7 @@
 
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from math import inf, isfinite
@@ -196,30 +196,23 @@ def settings_of(schema: type, prefix: str = "") -> tuple[Setting, ...]:
         schema: a dataclass.
         prefix: The key of the group, with a dot at its end.
     """
-    return tuple(_settings(schema, prefix))
-
-
-def _settings(schema: type, prefix: str) -> Iterator[Setting]:
     hints = typing.get_type_hints(schema)
+    found: list[Setting] = []
     for one in fields(schema):
         kind, nullable = _without_null(hints[one.name])
         key = f"{prefix}{one.name}"
         if isinstance(kind, type) and is_dataclass(kind):
-            yield Setting(key, dict, object, nullable, plain(one.default), **one.metadata)
+            found.append(Setting(key, dict, object, nullable, plain(one.default), **one.metadata))
             if not isinstance(one.default, str):  # it does not refer to another group
-                yield from settings_of(kind, f"{key}.")
+                found += settings_of(kind, f"{key}.")
             continue
         origin = typing.get_origin(kind) or kind
         item = typing.get_args(kind)[origin is dict] if origin in (tuple, dict) else object
         item = object if item is Any else item
-        yield Setting(
-            key,
-            list if origin is tuple else origin,
-            typing.get_origin(item) or item,
-            nullable,
-            plain(one.default),
-            **one.metadata,
-        )
+        origin = list if origin is tuple else origin
+        item = typing.get_origin(item) or item
+        found.append(Setting(key, origin, item, nullable, plain(one.default), **one.metadata))
+    return tuple(found)
 
 
 def _without_null(hint: Any) -> tuple[Any, bool]:
