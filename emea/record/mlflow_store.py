@@ -243,7 +243,14 @@ class MlflowStore:
 
     def finish_run(self, run_id: str, folder: Path, closing: RunClosing) -> None:
         """Copy the run's files, and close the run."""
-        self._copy_files(run_id, folder)
+        small, large = run_files(folder, MAX_ARTIFACT_MB)
+        for path in small:
+            parent = path.parent.relative_to(folder).as_posix()
+            self.client.log_artifact(run_id, str(path), None if parent == "." else parent)
+        if large:
+            names = ", ".join(path.relative_to(folder).as_posix() for path in large)
+            logger.info("Not copied to MLflow, over %g MB: %s", MAX_ARTIFACT_MB, names)
+            self.client.set_tag(run_id, SKIPPED_TAG, cut(names))
         header = read_header(folder)
         if closing.reason:
             self.client.set_tag(run_id, REASON_TAG, cut(closing.reason))
@@ -256,16 +263,6 @@ class MlflowStore:
     def _delete(self, runs: "Iterable[Run]") -> None:
         for run in runs:
             self.client.delete_run(run.info.run_id)
-
-    def _copy_files(self, run_id: str, folder: Path) -> None:
-        small, large = run_files(folder, MAX_ARTIFACT_MB)
-        for path in small:
-            parent = path.parent.relative_to(folder).as_posix()
-            self.client.log_artifact(run_id, str(path), None if parent == "." else parent)
-        if large:
-            names = ", ".join(path.relative_to(folder).as_posix() for path in large)
-            logger.info("Not copied to MLflow, over %g MB: %s", MAX_ARTIFACT_MB, names)
-            self.client.set_tag(run_id, SKIPPED_TAG, cut(names))
 
 
 def _mlflow_tags(header: RunHeader) -> dict[str, str]:

@@ -43,17 +43,12 @@ def artifact_location(uri: str, artifact_root: str) -> str | None:
     return artifact_root if "://" in artifact_root else Path(artifact_root).absolute().as_uri()
 
 
-def login_of(uri: str) -> str:
-    """Return user and password in an address; an empty string if it has none."""
+def without_login(text: str, uri: str) -> str:
+    """Return a text, such as an error message, without the user and password of the address."""
     rest = uri.partition("://")[2]
     plain = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[0]
     found = _LOGIN.match(rest)
-    return plain or (found[0] if found else "")
-
-
-def without_login(text: str, uri: str) -> str:
-    """Return a text, such as an error message, without the user and password of the address."""
-    login = login_of(uri)
+    login = plain or (found[0] if found else "")
     return text.replace(f"{login}@", "") if login else text
 
 
