@@ -77,7 +77,12 @@ class EarlyStopping(pl.Callback):
         due = self.num_steps % (self.every * batch.steps_per_epoch) == 0
         due &= self.num_steps > self.start * batch.steps_per_epoch
         if due or trainer.is_last_batch:
-            self._evaluate(pl_module)
+            found = self.measured(pl_module)
+            self.num_idle += 1
+            if found > self.best:
+                self.best, self.num_idle = found, 0
+                weights = pl_module.state_dict().items()
+                self.best_weights = {name: value.clone() for name, value in weights}
         if self.num_idle >= self.patience:
             pl_module.turn_is_over = True
 
@@ -92,15 +97,6 @@ class EarlyStopping(pl.Callback):
         similarity = self.decoder(*module.embeddings())
         metrics = ranking_metrics(link_ranks(similarity, self.validation).in_all)
         return metrics["hit@1"], metrics["mrr"]
-
-    def _evaluate(self, module: AlignmentModule) -> None:
-        found = self.measured(module)
-        if found > self.best:
-            self.best, self.num_idle = found, 0
-            weights = module.state_dict().items()
-            self.best_weights = {name: value.clone() for name, value in weights}
-        else:
-            self.num_idle += 1
 
 
 class BetweenFits(pl.Callback):
