@@ -8,7 +8,6 @@ from emea.answer.schema import Schema, TermMatch
 from emea.data.names import local_name
 from emea.explain.explanation import (
     Case,
-    Claim,
     Contribution,
     Entity,
     Explanation,
@@ -252,7 +251,11 @@ def conflicts(case: Case) -> str:
     """Return the other source entities that claim the target."""
     if not case.num_claims:
         return f"No other source entity claims {case.target.short}."
-    others = listed([_claim(claim) for claim in case.claims], case.num_claims)
+    names = [
+        f"{claim.source.short} ({number(claim.prob)}{', its best' if claim.is_best else ''})"
+        for claim in case.claims
+    ]
+    others = listed(names, case.num_claims)
     return f"{case.target.short} is also a candidate of {others}."
 
 
@@ -302,8 +305,3 @@ def _weighted_sum(terms: Sequence[Term]) -> float | None:
 
 def _signed(value: float | None) -> str:
     return NOTHING if value is None else f"{value + 0.0:+.2f}".replace("-0.00", "+0.00")
-
-
-def _claim(claim: Claim) -> str:
-    best = ", its best" if claim.is_best else ""
-    return f"{claim.source.short} ({number(claim.prob)}{best})"

@@ -98,15 +98,12 @@ def answered_line(export: Numbers) -> str:
     parts = [answered, f"mean probability {_shown(export['mean_prob'], '{:.4f}')}"]
     for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_links"]:
-            parts.append(_precision(judged, name))
+            links = f"{judged['num_accepted']:,} of {judged['num_links']:,} {name} links"
+            if judged["num_accepted"]:
+                least = f"{judged['precision_low']:.4f}"
+                links = f"precision {judged['precision']:.4f} (likely above {least}) on {links}"
+            parts.append(links)
     return "; ".join(parts)
-
-
-def _precision(found: Numbers, links: str) -> str:
-    of = f"{found['num_accepted']:,} of {found['num_links']:,} {links} links"
-    if not found["num_accepted"]:
-        return of
-    return f"precision {found['precision']:.4f} (likely above {found['precision_low']:.4f}) on {of}"
 
 
 def _shown(value: float | None, form: str) -> str:
