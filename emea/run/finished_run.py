@@ -10,8 +10,6 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from emea.answer.decision import Decision
-from emea.answer.exporting import ALIGNMENT_FILES
-from emea.answer.schema import SCHEMA_FILES
 from emea.config.instantiate import check_trusted
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
@@ -47,16 +45,15 @@ from emea.record.run_record import (
 )
 from emea.run.outcome import Numbers
 from emea.run.parts import draw_split
-from emea.run.resuming import locked_folder, make_room
+from emea.run.resuming import RESULT_FILES, locked_folder, make_room
 
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding", "literals")
 """Groups of the configuration that every run has."""
 
-ANSWERS = ALIGNMENT_FILES | SCHEMA_FILES
 ROUNDING = 1e-3
 """The amount by which a stored probability may exceed 1."""
 
-RECORDS = (CONFIG_FILE, METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ANSWERS, RUN_FILE)
+RECORDS = (CONFIG_FILE, *RESULT_FILES, RUN_FILE)
 """The files of a finished run, except for its graphs; run.json comes last."""
 
 

@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 FIRST_FILES = (LOCK_FILE, ".hydra")
 """What a run creates before its first record."""
 
-RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES, *SCHEMA_FILES}
+RESULT_FILES = (METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ALIGNMENT_FILES, *SCHEMA_FILES)
 """Files that a run writes at its end."""
 
 
