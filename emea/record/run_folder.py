@@ -24,10 +24,7 @@ from emea.record.checked_files import (
 from emea.record.store_uri import absolute_uri
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from emea.evaluation.ranks import Ranks
-    from emea.matching.beliefs import Beliefs
 
 
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
@@ -63,28 +60,17 @@ def read_config(folder: Path) -> DictConfig:
     Raises:
         DataError: If the file is missing or damaged.
     """
-    return DictConfig(read_settings(folder))
-
-
-def read_settings(folder: Path) -> dict[str, Any]:
-    """Return the configuration of a run as nested values, exactly as the run wrote it.
-
-    Raises:
-        DataError: If the file is missing or damaged.
-    """
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise DataError(f"{folder} has no {CONFIG_FILE}. Restore the file or run it again.")
     config = read_yaml(path)
     if not isinstance(config, DictConfig):
         raise damaged(path, "it contains no settings")
-    settings = OmegaConf.to_container(config)
-    assert isinstance(settings, dict)
     # a run writes values; an interpolation could read the environment
-    for text in texts_in(settings):
+    for text in texts_in(OmegaConf.to_container(config)):
         if "${" in text:
             raise damaged(path, f"it contains an interpolation, which a run does not write: {text}")
-    return {str(key): value for key, value in settings.items()}
+    return config
 
 
 def read_yaml(path: Path) -> DictConfig | ListConfig:
@@ -149,30 +135,6 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
     if written is not None and checksum is not None and str(written) != checksum:
         raise damaged(path, "its links have another checksum")
     return arrays, checksum if written is None else str(written)
-
-
-def write_beliefs(
-    folder: Path,
-    neural: "Beliefs | None",
-    joint: "Beliefs | None",
-    labels: "Tensor",
-    votes: "Tensor | None" = None,
-) -> None:
-    """Write the candidates of every source entity, their probabilities by q and q*, and the labels.
-
-    ``targets`` are the candidates of both, or only those of q* if q has other candidates. ``votes``
-    are the best targets of each encoder of an ensemble.
-    """
-    arrays: dict[str, np.ndarray] = {"labels": labels.cpu().numpy()}
-    arrays |= {} if votes is None else {"votes": votes.cpu().numpy()}
-    for name, beliefs in (("joint", joint), ("neural", neural)):
-        if beliefs is None:
-            continue
-        targets = beliefs.targets.cpu().numpy()
-        same = np.array_equal(arrays.setdefault("targets", targets), targets)
-        arrays |= {} if same else {f"{name}_targets": targets}
-        arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
-    write_checked_arrays(folder / BELIEFS_FILE, **arrays)
 
 
 def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from emea.record import run_folder
 from emea.record.checked_files import (
     BackgroundWriter,
     open_atomic,
+    write_checked_arrays,
     write_checked_json,
     write_lines,
 )
@@ -68,10 +69,20 @@ def write_ranks_and_beliefs(folder: Path, split: Split, found: Outcome) -> None:
     """Write the ranks and the beliefs of a run.
 
     They are compressed without Python's lock, so a thread can do it while the run decodes its
-    answer.
+    answer. In the file of beliefs, ``targets`` are the candidates of q and q*, or only those of q*
+    if q has other candidates.
     """
     run_folder.write_ranks(folder, ranked_links(split.test), found.ranks)
-    run_folder.write_beliefs(folder, found.neural, found.joint, found.labels, found.votes)
+    arrays: dict[str, np.ndarray] = {"labels": found.labels.cpu().numpy()}
+    arrays |= {} if found.votes is None else {"votes": found.votes.cpu().numpy()}
+    for name, beliefs in (("joint", found.joint), ("neural", found.neural)):
+        if beliefs is None:
+            continue
+        targets = beliefs.targets.cpu().numpy()
+        same = np.array_equal(arrays.setdefault("targets", targets), targets)
+        arrays |= {} if same else {f"{name}_targets": targets}
+        arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
+    write_checked_arrays(folder / run_folder.BELIEFS_FILE, **arrays)
 
 
 def write_embeddings(folder: Path, pair: GraphPair, found: Outcome) -> None:

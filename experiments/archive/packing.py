@@ -21,9 +21,9 @@ from emea.record.run_folder import (
     LINKS_CHECKSUM,
     METRICS_FILE,
     RANKS_FILE,
+    read_config,
     read_metrics,
     read_ranks,
-    read_settings,
 )
 from emea.record.run_record import (
     COMMAND_TAG,
@@ -93,7 +93,8 @@ def pack_run(folder: Path) -> PackedRun:
     Raises:
         DataError: If a file is missing or damaged.
     """
-    settings, header = read_settings(folder), read_run_file(folder)
+    settings: Any = OmegaConf.to_container(read_config(folder))
+    header = read_run_file(folder)
     metrics = read_metrics(folder)
     config = without_places(settings)
     params = without_places(header["params"])

@@ -22,9 +22,9 @@ from emea.record.checked_files import (
     write_lines,
 )
 from emea.record.run_folder import (
+    read_config,
     read_metrics,
     read_ranks,
-    read_settings,
 )
 from emea.record.run_record import read_run_file
 
@@ -116,7 +116,7 @@ def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
 Read = Callable[[Path], Any]
 
 READERS: dict[str, Read] = {
-    "config.yaml": read_settings,
+    "config.yaml": read_config,
     "metrics.json": read_metrics,
     "run.json": read_run_file,
     "ranks.npz": lambda folder: read_ranks(folder)[0],
@@ -179,11 +179,11 @@ def test_a_user_can_edit_the_configuration(folder: Path) -> None:
     path = folder / "config.yaml"
     path.write_text(path.read_text().replace("seed: 0", "seed: 1"))
     with pytest.raises(UserError, match="If you edited it, remove its first line"):
-        read_settings(folder)
+        read_config(folder)
     path.write_text(path.read_text().split("\n", 1)[1])
-    assert read_settings(folder)["seed"] == 1
+    assert read_config(folder)["seed"] == 1
     replace_in(path, "seed: 1", "seed: 2")
-    assert read_settings(folder)["seed"] == 2
+    assert read_config(folder)["seed"] == 2
 
 
 def test_a_write_runs_while_the_caller_continues() -> None:

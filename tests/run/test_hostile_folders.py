@@ -16,7 +16,7 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import DataError
 from emea.record.checked_files import read_checked_arrays
 from emea.record.mlflow_store import open_client
-from emea.record.run_folder import read_settings, run_files
+from emea.record.run_folder import read_config, run_files
 from emea.record.run_record import RunHeader, log_point, read_series, start_record
 
 from ..record.serving import served
@@ -280,7 +280,7 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(
 def test_a_hostile_config_of_a_run_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_settings(tmp_path)
+        read_config(tmp_path)
 
 
 def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from emea.errors import ConfigError, DataError, DivergedError, UserError
 from emea.record import run_folder
 from emea.record.run_folder import finite, read_metrics
 from emea.record.run_record import read_closing, read_header, read_series
-from emea.run import job
+from emea.run import job, result
 from emea.run.job import _thread_limit, run_job
 
 Configs = Callable[..., DictConfig]
@@ -206,7 +206,7 @@ def test_small_graphs_and_gpus_need_one_thread(
 ARRAYS = (run_folder.RANKS_FILE, run_folder.BELIEFS_FILE)
 
 
-def full_disk(*_: object) -> None:
+def full_disk(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -215,7 +215,7 @@ def test_a_failed_write_ends_the_run_without_metrics(
 ) -> None:
     config = tiny_config("em=none")
     with monkeypatch.context() as patch, pytest.raises(UserError, match="disk is full"):
-        patch.setattr(run_folder, "write_beliefs", full_disk)
+        patch.setattr(result, "write_checked_arrays", full_disk)
         run_job(config, tmp_path)
     assert not (tmp_path / run_folder.METRICS_FILE).exists()
     run_job(config, tmp_path, resumes=True)
