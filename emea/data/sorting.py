@@ -26,19 +26,6 @@ def stable_order(ids: IntArray, num_ids: int) -> IntArray:
     return order
 
 
-def lexicographic_order(columns: list[IntArray], sizes: list[int]) -> IntArray:
-    """Return the positions that sort rows by the first column, then by the second, and so on.
-
-    Args:
-        columns: The columns of ids.
-        sizes: The number of different ids of each column.
-    """
-    order = stable_order(columns[-1], sizes[-1])
-    for ids, size in zip(reversed(columns[:-1]), reversed(sizes[:-1]), strict=True):
-        order = order[stable_order(ids[order], size)]
-    return order
-
-
 def run_starts(*columns: IntArray) -> IntArray:
     """Return the first position of each distinct row in sorted rows."""
     new = np.ones(len(columns[0]), dtype=bool)
@@ -71,10 +58,7 @@ def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
             keys, ids = np.divmod(keys, size)
             found.append(ids)
         return [keys, *reversed(found)]
-    order = lexicographic_order(columns, sizes)
-    ordered = [ids[order] for ids in columns]
-    starts = run_starts(*ordered)
-    return [ids[starts] for ids in ordered]
+    return numbered_rows(columns, sizes)[0]
 
 
 def packed_rows(columns: list[IntArray], sizes: list[int]) -> IntArray:
@@ -87,7 +71,9 @@ def packed_rows(columns: list[IntArray], sizes: list[int]) -> IntArray:
 
 def numbered_rows(columns: list[IntArray], sizes: list[int]) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows in lexicographic order, and the index of each row among them."""
-    order = lexicographic_order(columns, sizes)
+    order = stable_order(columns[-1], sizes[-1])
+    for ids, size in zip(reversed(columns[:-1]), reversed(sizes[:-1]), strict=True):
+        order = order[stable_order(ids[order], size)]
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)
     inverse = np.empty(len(order), dtype=np.int64)

@@ -12,7 +12,6 @@ from emea.data import sorting
 from emea.data.sorting import (
     distinct_ids,
     distinct_rows,
-    lexicographic_order,
     numbered_rows,
     places_in_runs,
     run_starts,
@@ -33,13 +32,6 @@ def test_stable_order(few_ids: int, ids: list[int]) -> None:
     array = np.array(ids, dtype=np.int64)
     with mock.patch.object(sorting, "FEW_IDS", few_ids):
         assert stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
-
-
-@given(ROWS)
-def test_lexicographic_order(rows: list[tuple[int, ...]]) -> None:
-    columns = as_columns(rows)
-    expected = np.lexsort(columns[::-1]).tolist()
-    assert lexicographic_order(columns, SIZES).tolist() == expected
 
 
 @given(ROWS)
