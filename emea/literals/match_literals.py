@@ -20,10 +20,9 @@ from emea.literals.anchors import (
     find_anchors,
 )
 from emea.literals.readings import readings
+from emea.literals.similar_items import SimilarItems, similar_vectors, with_items, word_profiles
 from emea.literals.similar_texts import WORDS, similar_texts
-from emea.literals.similar_vectors import SimilarItems, similar_vectors, with_items
 from emea.literals.value_nodes import ValueNodes, extended_graph, value_nodes
-from emea.literals.word_profiles import word_profiles
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from emea.data.sources.own_files import read_own_files
 from emea.data.vectors import EntityVectors, read_vectors
 from emea.errors import DataError, UserError
 from emea.literals.match_literals import EqualLiterals
-from emea.literals.similar_vectors import similar_vectors
+from emea.literals.similar_items import similar_vectors
 from emea.record.pair_file import read_pair, write_pair
 from emea.run.job import run_job
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from emea.cli.align import main
+from emea.literals.similar_items import word_profiles
 from emea.literals.value_nodes import value_nodes
-from emea.literals.word_profiles import word_profiles
 
 from .pairs_with_values import graph_with_values
 

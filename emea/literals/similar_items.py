@@ -1,4 +1,4 @@
-"""Finds similar vectors of two graphs, as further values of the entities that match."""
+"""Compares vectors and whole records of entities, as further values of the entities that match."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,15 +8,22 @@ import torch
 
 from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
+from emea.data.formats.ontology import words
+from emea.data.graph import KnowledgeGraph
+from emea.data.names import local_name
 from emea.data.vectors import EntityVectors
 from emea.literals.anchors import ValueMatches
 from emea.literals.similar_texts import SimilarPairs, best_pairs
-from emea.literals.value_nodes import ValueNodes
+from emea.literals.value_nodes import ValueNodes, normalised_value
 from emea.matching.auto_search import AutoSearch
 from emea.matching.candidates import top_candidates
+from emea.matching.pair_table import ScoredPairs
 from emea.matching.similarity import Cosine
 
 NUM_SIMILAR = 3
+
+LEAST_VALUES = 2.0
+"""Mean number of values of an entity from which its words say more than each value."""
 
 
 def similar_vectors(
@@ -30,16 +37,37 @@ def similar_vectors(
     num = min(NUM_SIMILAR, len(first), len(second))
     forth = top_candidates(similarity, num).pairs()
     back = top_candidates(similarity.reversed(), num).pairs()
-    pairs = np.concatenate(
-        [
-            np.stack([forth.sources.numpy(), forth.targets.numpy()], axis=1),
-            np.stack([back.targets.numpy(), back.sources.numpy()], axis=1),
-        ]
-    )
+    both = forth.joined(ScoredPairs(back.targets, back.sources, back.scores))
+    pairs = np.stack([both.sources.numpy(), both.targets.numpy()], axis=1)
     pairs, place = np.unique(pairs, axis=0, return_index=True)
-    cosines = torch.cat([forth.scores, back.scores]).double().numpy()[place]
-    cosines = np.maximum(cosines, 0)
+    cosines = np.maximum(both.scores.double().numpy()[place], 0)
     return best_pairs(pairs[:, 0], pairs[:, 1], cosines, NUM_SIMILAR, cardinality)
+
+
+def word_profiles(graph: KnowledgeGraph, nodes: ValueNodes, texts: list[str]) -> dict[int, str]:
+    """Return a text of all values of each entity that has values, to compare whole records.
+
+    The values of one attribute may differ although the records mean the same: a title is shortened,
+    the author is part of the description, or an attribute of one graph is a relation of the other.
+    A neighbour without values is a value, too: the words of its name. The result is empty if
+    entities have few values.
+
+    Args:
+        graph: The graph.
+        nodes: Its values.
+        texts: The text of each value, to compare.
+    """
+    parts: dict[int, list[str]] = {}
+    for entity, value in np.unique(nodes.triples[:, [0, 2]], axis=0).tolist():
+        parts.setdefault(entity, []).append(texts[value])
+    names = graph.all_entity_names
+    edges = np.unique(graph.triples[:, [0, 2]], axis=0).tolist()
+    for head, tail in edges:
+        if head in parts and tail not in parts:
+            parts[head].append(normalised_value(words(local_name(names[tail]))))
+    if sum(map(len, parts.values())) < LEAST_VALUES * max(1, len(parts)):
+        return {}
+    return {entity: " ".join(values) for entity, values in parts.items()}
 
 
 class SimilarItems(NamedTuple):
