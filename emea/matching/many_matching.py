@@ -31,23 +31,28 @@ class ManyMatching:
 
     @classmethod
     def of_pairs(
-        cls, pairs: Tensor, probs: Tensor, num_source: int, num_target: int
+        cls,
+        pairs: Tensor,
+        probs: Tensor,
+        num_source: int,
+        num_target: int,
+        most: int = MOST_COUNTERPARTS,
     ) -> "ManyMatching":
         """Return a matching of distinct pairs.
 
         Args:
-            pairs: ``[num_pairs, 2]``; only the ``MOST_COUNTERPARTS`` most probable pairs of a
-                source entity, and its certain pairs, are kept.
+            pairs: ``[num_pairs, 2]``.
             probs: ``[num_pairs]`` their probabilities. The first of equally probable pairs comes
                 first.
             num_source: Number of entities of the source graph.
             num_target: Number of entities of the target graph.
+            most: Number of pairs of a source entity that are kept, the most probable ones.
         """
         order = torch.argsort(probs, descending=True, stable=True)
         order = order[torch.argsort(pairs[order, 0], stable=True)]
         (sources, targets), probs = pairs[order].T, probs[order].double()
         slots = places_in_groups(sources, num_source)
-        kept = (slots < MOST_COUNTERPARTS) | (probs >= 1)
+        kept = (slots < most) | (probs >= 1)
         sources, targets, probs, slots = (part[kept] for part in (sources, targets, probs, slots))
         shape = num_source, int(slots.max()) + 1 if len(slots) else 1
         found = cls(targets.new_zeros(shape), probs.new_zeros(shape), num_target)

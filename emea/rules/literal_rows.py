@@ -13,7 +13,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
-from emea.matching.pair_table import PairTable, places_in_groups, widened
+from emea.matching.pair_table import PairTable, widened
 
 
 class LiteralRows:
@@ -39,18 +39,11 @@ class LiteralRows:
         self.num_source = num_source
         self.num_target = num_target
         self.num_all_target = matches.target.num_entities
-        pairs = torch.from_numpy(matches.pairs.copy()).to(device)
+        pairs = torch.from_numpy(matches.pairs - [num_source, 0]).to(device)
         probs = torch.from_numpy(matches.probs.copy()).to(device)
-        order = torch.argsort(probs, descending=True, stable=True)
-        order = order[torch.argsort(pairs[order, 0], stable=True)]
-        rows, targets, probs = pairs[order, 0] - num_source, pairs[order, 1], probs[order]
         num_values = matches.source.num_entities - num_source
-        slots = places_in_groups(rows, num_values)
-        shape = num_values, int(slots.max()) + 1 if len(slots) else 1
-        self.targets = torch.zeros(shape, dtype=torch.int64, device=device)
-        self.probs = torch.zeros(shape, dtype=torch.float64, device=device)
-        self.targets[rows, slots] = targets
-        self.probs[rows, slots] = probs
+        rows = ManyMatching.of_pairs(pairs, probs, num_values, self.num_all_target, len(pairs))
+        self.targets, self.probs = rows.targets, rows.probs
 
     def matching(self, matching: Matching | ManyMatching) -> Any:
         """Return the matching, of the same class, with the matches of values.
