@@ -98,15 +98,6 @@ class Beliefs:
         return replace(self, probs=torch.zeros_like(self.probs).scatter_(1, slots, sure))
 
 
-def certain_beliefs(links: Tensor, num_source: int) -> Beliefs:
-    """Return beliefs that contain only the links: one slot per entity, empty without a link."""
-    targets = torch.zeros(num_source, 1, dtype=torch.int64, device=links.device)
-    probs = torch.zeros(num_source, 1, device=links.device)
-    targets[links[:, 0], 0] = links[:, 1]
-    probs[links[:, 0]] = 1
-    return Beliefs(targets=targets, probs=probs)
-
-
 class Matched(NamedTuple):
     """Holds the matches of some source entities.
 

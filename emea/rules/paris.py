@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
-from emea.matching.beliefs import Beliefs, certain_beliefs
+from emea.matching.beliefs import Beliefs, Matching
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
@@ -55,7 +55,9 @@ class PARIS(Rule):
             best = view.beliefs.hardened()
             self._subsumption = estimate_subsumption(self._join, best, self.source, self.target)
         else:
-            beliefs = certain_beliefs(view.relation_links, self.source.num_entities)
+            sizes = self.source.num_entities, self.target.num_entities
+            beliefs = Matching.of_links(view.relation_links, *sizes).beliefs()
+            beliefs = Beliefs(beliefs.targets, beliefs.probs.float())
             join = join_neighbours(self.source, self.target, beliefs)
             self._subsumption = estimate_subsumption(join, beliefs, self.source, self.target)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.matching.beliefs import Beliefs, certain_beliefs
+from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import join_neighbours
 from emea.rules.subsumption import (
@@ -55,7 +55,7 @@ def test_divides_by_all_triples_matched_or_not() -> None:
     target = KnowledgeGraph(np.array([[0, 0, 1]]), 2, 1)
     links = np.array([[0, 0], [1, 1]])
     pair = GraphPair("pair", source, target, links)
-    found = estimated(pair, certain_beliefs(torch.from_numpy(links), 3))
+    found = estimated(pair, Beliefs(torch.tensor([[0], [1], [0]]), torch.tensor([[1.0], [1], [0]])))
     forward, backward = found.of(torch.tensor([0, 1, 0]), torch.tensor([0, 1, 1]))
     # as the relations themselves, as their inverses, and one against the other's inverse
     assert forward.tolist() == [0.5, 0.5, 0.0]
