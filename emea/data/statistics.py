@@ -12,7 +12,16 @@ def statistics_table(pair: GraphPair) -> str:
     rows = [(pair.name, "source", "target")]
     rows += [(what, left, sides[1][what]) for what, left in sides[0].items()]
     if pair.reading is not None:
-        rows += _left_out(pair.reading, pair.source.attributes is not None)
+        source, target = pair.reading.source, pair.reading.target
+        literals = "kept" if pair.source.attributes is not None else "left out"
+        counts = (
+            (f"literals {literals}", source.num_literals, target.num_literals),
+            ("entities with literals only", source.num_isolated, target.num_isolated),
+            ("owl:sameAs left out", source.num_same_as, target.num_same_as),
+            ("repeated triples left out", source.num_duplicates, target.num_duplicates),
+            ("bad lines left out", source.num_bad, target.num_bad),
+        )
+        rows += [(what, f"{left:,}", f"{right:,}") for what, left, right in counts]
     official = "none"
     if pair.official is not None:
         parts = ("train", "validation", "test")
@@ -44,24 +53,6 @@ def _counts(graph: KnowledgeGraph, num_links: int) -> dict[str, str]:
         "entities without triple": f"{num_without_triple:,}",
         "share of entities linked": f"{num_links / max(1, graph.num_entities):.1%}",
     }
-
-
-def _left_out(reading: PairReading, kept: bool) -> list[tuple[str, str, str]]:
-    """Return rows about the parts of the graph files that are not in the graphs.
-
-    Args:
-        reading: Counts of what was read.
-        kept: Whether literals were kept as attributes.
-    """
-    source, target = reading.source, reading.target
-    counts = (
-        (f"literals {'kept' if kept else 'left out'}", source.num_literals, target.num_literals),
-        ("entities with literals only", source.num_isolated, target.num_isolated),
-        ("owl:sameAs left out", source.num_same_as, target.num_same_as),
-        ("repeated triples left out", source.num_duplicates, target.num_duplicates),
-        ("bad lines left out", source.num_bad, target.num_bad),
-    )
-    return [(what, f"{left:,}", f"{right:,}") for what, left, right in counts]
 
 
 def _read_links(reading: PairReading) -> list[tuple[str, str]]:

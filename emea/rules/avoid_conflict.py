@@ -1,7 +1,5 @@
 """The AvoidConf rules: keep the neural prediction, avoid targets that similar entities claim."""
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -68,7 +66,11 @@ class AvoidConflict(Rule):
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """Return g1 and g2 for each candidate, ``[num_source, k, 2]``."""
         assert self._neighbours is not None, "call prepare first"
-        claims = _best_alone(beliefs) if self.mappings == "best" else beliefs
+        claims = beliefs
+        if self.mappings == "best":  # the best candidate of each entity is the only one
+            slots = beliefs.best_slots().unsqueeze(1)
+            best = (beliefs.targets, beliefs.hardened().probs)
+            claims = Beliefs(*(values.gather(1, slots) for values in best))
         follow = torch.zeros_like(beliefs.probs)
         follow[:, 0] = 1  # slot 0 is the neural model's best candidate, also for labelled entities
         unique = torch.zeros_like(beliefs.probs)
@@ -76,10 +78,11 @@ class AvoidConflict(Rule):
         rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
         limit = block_budget(COMPARISONS_PER_BLOCK, rows.device)
         for block in torch.split(rows, max(1, limit // max(1, per_entity))):
-            unique[block] += _own_subset(beliefs, claims, block, self._neighbours[block])
-            lost = _first_conflicts(beliefs, claims, block, self._neighbours[block])
-            members = self._neighbours[block].flatten()
-            unique.index_add_(0, members, lost.flatten(0, 1), alpha=-1)
+            near = self._neighbours[block]
+            # the probability that no neighbour claims the candidate
+            unique[block] += (1 - _claimed(claims, near, beliefs.targets[block])).prod(1)
+            lost = _first_conflicts(beliefs, claims, block, near)
+            unique.index_add_(0, near.flatten(), lost.flatten(0, 1), alpha=-1)
         return torch.stack([follow, unique], dim=2)
 
 
@@ -91,19 +94,6 @@ def nearest_neighbours(embeddings: Tensor, num_neighbours: int) -> Tensor:
     # an entity is not among its nearest if enough others have the same embedding
     itself[:, -1] |= ~itself.any(1)
     return nearest[~itself].view(len(nearest), num_neighbours)
-
-
-def _best_alone(beliefs: Beliefs) -> Beliefs:
-    """Return beliefs in which the best candidate of each entity is the only one."""
-    slots = beliefs.best_slots().unsqueeze(1)
-    probs = beliefs.hardened().probs.gather(1, slots)
-    return replace(beliefs, targets=beliefs.targets.gather(1, slots), probs=probs)
-
-
-def _own_subset(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor) -> Tensor:
-    """Return the probability that no neighbour claims the candidate, ``[rows, k]``."""
-    claimed = _claimed(claims, neighbours, beliefs.targets[rows])
-    return (1 - claimed).prod(1)
 
 
 def _first_conflicts(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor) -> Tensor:

@@ -80,6 +80,8 @@ def _directed(graph: KnowledgeGraph) -> dict[str, np.ndarray]:
     starts = run_starts(heads, tails)
     pair_sizes = np.diff(starts, append=len(heads))
     sizes = np.bincount(relations, minlength=num_directed)
+    distinct, _ = distinct_rows([relations, tails], [num_directed, graph.num_entities])
+    num_tails = np.bincount(distinct, minlength=num_directed)
     return {
         "pair_heads": heads[starts],
         "pair_tails": tails[starts],
@@ -88,19 +90,8 @@ def _directed(graph: KnowledgeGraph) -> dict[str, np.ndarray]:
         "pair_of_triple": np.repeat(np.arange(len(starts)), pair_sizes),
         "relations": relations,
         "relation_sizes": sizes.astype(np.float32),
-        "inverse_functionality": _inverse_functionality(
-            relations, tails, sizes, graph.num_entities
-        ),
+        "inverse_functionality": (num_tails / np.maximum(sizes, 1)).astype(np.float32),
     }
-
-
-def _inverse_functionality(
-    relations: np.ndarray, tails: np.ndarray, sizes: np.ndarray, num_entities: int
-) -> np.ndarray:
-    distinct, _ = distinct_rows([relations, tails], [len(sizes), num_entities])
-    counts = np.bincount(distinct, minlength=len(sizes))
-    share: np.ndarray = counts / np.maximum(sizes, 1)
-    return share.astype(np.float32)
 
 
 class Edges:

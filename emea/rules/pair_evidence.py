@@ -232,25 +232,19 @@ class EvidenceModel:
             worth = worth * (weights[0][join.neighbour] * weights[1][counterpart]).sqrt()
             matched = matched[0] * weights[0], matched[1] * weights[1]
             mean = float(weights[0].mean())
-        expected = self.expected(joined.subsumption, matched)
-        both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR * mean) * (
-            expected[1][joined.table.targets] + EXPECTED_PRIOR * mean
-        )
-        share = (joined.sum_once(worth) + FOUND_PRIOR * mean) / both.sqrt()
-        return share.clamp_(max=1)
-
-    def expected(
-        self, included: Subsumption, matched: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
-        """Return the expected number of neighbours with a match, for both graphs."""
+        included = joined.subsumption
         likelier = torch.maximum(included.source_in_target, included.target_in_source)
         of_target = included.num_target_relations
         sides = (
             (self.source, matched[0], included.keys // of_target),
             (self.target, matched[1], included.keys % of_target),
         )
-        first, second = (_expected_neighbours(*side, likelier) for side in sides)
-        return first, second
+        expected = [_expected_neighbours(*side, likelier) for side in sides]
+        both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR * mean) * (
+            expected[1][joined.table.targets] + EXPECTED_PRIOR * mean
+        )
+        share = (joined.sum_once(worth) + FOUND_PRIOR * mean) / both.sqrt()
+        return share.clamp_(max=1)
 
 
 def rarity(triples: DirectedTriples) -> Tensor:

@@ -122,9 +122,19 @@ def _share(
     relations_per_entity = len(there.relations) / max(1, len(there.starts) - 1)
     num_relations = round(len(expected) * relations_per_entity)
     if kernels.uses_numba(expected, OPERATIONS_PER_RELATION * num_relations):
-        found = _compiled_found(
-            here, there, _partners(relations, likelier, there.num_directed), pair
+        from emea.rules import compiled_loops  # numba takes half a second to import
+
+        found = torch.empty(len(pair[0]))
+        order = torch.argsort(pair[1], stable=True)
+        given = (
+            *arrays(order),
+            arrays(*pair),
+            arrays(here.starts, here.relations, here.weights),
+            arrays(there.starts, there.relations),
+            arrays(*_partners(relations, likelier, there.num_directed)),
+            *arrays(found),
         )
+        in_ranges(compiled_loops.shared_weights, len(order), *given)  # the bits of _found
     else:
         keys, values = _offers(there, pair[1], here.num_directed, relations, likelier)
         found = _found(here, keys, values, pair)
@@ -138,36 +148,6 @@ def _partners(
     order = torch.argsort(relations[1], stable=True)
     starts = group_starts(relations[1], num_there)
     return starts, relations[0][order], likelier[order]
-
-
-def _compiled_found(
-    here: EntityRelations,
-    there: EntityRelations,
-    partners: tuple[Tensor, Tensor, Tensor],
-    pair: tuple[Tensor, Tensor],
-) -> Tensor:
-    """Return the weights of ``_found`` from compiled loops, bit for bit.
-
-    Args:
-        here: The relations of this side's entities.
-        there: The relations of the other side's entities.
-        partners: The counterparts of the other side's relations.
-        pair: Entities of each pair, this side first.
-    """
-    from emea.rules import compiled_loops  # numba takes half a second to import
-
-    found = torch.empty(len(pair[0]))
-    order = torch.argsort(pair[1], stable=True)
-    given = (
-        *arrays(order),
-        arrays(*pair),
-        arrays(here.starts, here.relations, here.weights),
-        arrays(there.starts, there.relations),
-        arrays(*partners),
-        *arrays(found),
-    )
-    in_ranges(compiled_loops.shared_weights, len(order), *given)
-    return found
 
 
 def _offers(
