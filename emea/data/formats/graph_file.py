@@ -257,12 +257,9 @@ def from_rows(
     collector: TripleCollector[str] = TripleCollector(str, plain_text, keep_literals)
     while block := list(islice(rows, BLOCK_SIZE)):
         edges = [row.cells for row in block if row.cells[1] not in attributes]
-        if edges:
-            collector.add(*zip(*edges, strict=True))
-        literals = [tuple(row.cells) for row in block if row.cells[1] in attributes]
-        literals += [(row.cells[0], *cell) for row in block for cell in row.attributes]
-        if literals:
-            collector.add_literals(*zip(*literals, strict=True))
+        literals = [row.cells for row in block if row.cells[1] in attributes]
+        literals += [[row.cells[0], *cell] for row in block for cell in row.attributes]
+        collector.add_rows(edges, literals)
     return collector
 
 

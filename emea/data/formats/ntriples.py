@@ -16,7 +16,7 @@ from pyoxigraph import Quad, RdfFormat
 
 from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import CHUNK_SIZE, BadLines, byte_stream
-from emea.data.formats.rdf import columns, reason, shown_name, sorted_out
+from emea.data.formats.rdf import reason, shown_name, sorted_out
 from emea.data.formats.rdf_guards import TurtleGuard
 from emea.data.formats.triple_collector import TripleCollector
 
@@ -176,9 +176,12 @@ def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: 
     found = LITERAL_LINE_PARTS.findall(b"".join(literal_runs))
     if found:
         collector.add_literals(*(list(column) for column in zip(*found, strict=True)))
-    edges, literals = sorted_out(parse_lines(others, bad), str)
-    for triples, add in ((edges, collector.add), (literals, collector.add_literals)):
-        add(*([term.encode() for term in terms] for terms in columns(triples)))
+    collector.add_rows(
+        *(
+            [(head.encode(), relation.encode(), tail.encode()) for head, relation, tail in rows]
+            for rows in sorted_out(parse_lines(others, bad), str)
+        )
+    )
 
 
 def _split(text: bytes) -> tuple[list[bytes], list[bytes], list[bytes], list[bytes]]:

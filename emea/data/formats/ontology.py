@@ -275,9 +275,7 @@ def ontology_graph(
             label,
         )
     collector: TripleCollector[Any] = TripleCollector(str, lambda key: key, keep_literals)
-    for rows, add in (([*direct, *expanded], collector.add), (literals, collector.add_literals)):
-        if rows:
-            add(*zip(*rows, strict=True))
+    collector.add_rows([*direct, *expanded], literals)
     found, own = collector.finish(label, 0, keep_isolated, label_language)
     names = found.all_entity_names
     kinds = np.array([ontology.kinds[name] for name in names], dtype=np.int64)

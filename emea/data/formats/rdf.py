@@ -1,7 +1,7 @@
 """Reads RDF in all formats except N-Triples, statement by statement."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
@@ -68,12 +68,6 @@ def sorted_out(
     return edges, literals
 
 
-def columns(edges: Sequence[StatementTerms]) -> tuple[list[str], list[str], list[str]]:
-    """Return the heads, relations and tails of triples."""
-    heads, relations, tails = zip(*edges, strict=True) if edges else ((), (), ())
-    return list(heads), list(relations), list(tails)
-
-
 def reason(error: SyntaxError) -> str:
     """Return the message of the parser without the position."""
     message = error.msg or str(error)
@@ -132,12 +126,8 @@ def read_rdf_file(
         quads = of_graph(path, quads, named_graph)
     while block := list(islice(quads, BLOCK_SIZE)):
         edges, literals = sorted_out(block, labels)
-        for terms, add in (
-            (columns(edges), collector.add),
-            (columns(literals), collector.add_literals),
-        ):
-            guard.check_expanded(chain(*terms))
-            add(*terms)
+        guard.check_expanded(chain(*edges, *literals))
+        collector.add_rows(edges, literals)
     return collector
 
 

@@ -121,6 +121,14 @@ class TripleCollector(Generic[Name]):
         block[:, 2] = self.entities.numbers(tails)
         self._blocks.append(block)
 
+    def add_rows(
+        self, edges: Sequence[Sequence[Name]], literals: Sequence[Sequence[Name]] = ()
+    ) -> None:
+        """Add triples between entities, and triples whose object is a literal."""
+        for rows, add in ((edges, self.add), (literals, self.add_literals)):
+            if rows:
+                add(*zip(*rows, strict=True))
+
     def take_back(self, num_entities: int, num_relations: int) -> None:
         """Undo the last call of ``add``.
 

@@ -113,8 +113,7 @@ def graph_of(
 def _graph_of_edges(edges: Sequence[tuple[str, str, str]], label: str) -> KnowledgeGraph:
     """Return a graph without literals, numbered by name as for files."""
     collector: TripleCollector[str] = TripleCollector(str)
-    if edges:
-        collector.add(*zip(*edges, strict=True))
+    collector.add_rows(edges)
     return collector.finish(label, 0, keep_isolated=False)[0]
 
 
@@ -255,10 +254,7 @@ def _of_rdflib(graph: Iterable[tuple[Any, Any, Any]], literals: bool) -> Knowled
             values.append((_name(head), str(relation), (str(tail), kind)))
         elif not _is_literal(head):
             edges.append((_name(head), str(relation), _name(tail)))
-    if edges:
-        collector.add(*zip(*edges, strict=True))
-    if values:
-        collector.add_literals(*zip(*values, strict=True))
+    collector.add_rows(edges, values)
     return collector.finish("the rdflib graph", 0, keep_isolated=False)[0]
 
 

@@ -13,7 +13,6 @@ from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import BadLines
 from emea.data.formats.rdf import (
     blank_node_labels,
-    columns,
     read_rdf_file,
     reason,
     sorted_out,
@@ -101,7 +100,6 @@ def test_literals_and_quoted_triples_are_no_edges() -> None:
     edges, literals = sorted_out(pyoxigraph.parse(text, RdfFormat.N_TRIPLES), str)
     subject, relation = "<http://a/a>", "<http://a/r>"
     assert (edges, literals) == ([], [(subject, relation, '"x"'), (subject, relation, '""')])
-    assert columns(edges) == ([], [], [])
 
 
 def test_a_reason_has_no_place() -> None:
