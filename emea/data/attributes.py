@@ -104,19 +104,16 @@ def chosen_labels(
     by_attribute = np.array(ranks, dtype=np.int64)
     wanted = by_attribute[attributes.triples[:, 1]] >= 0
     entities, names, values = attributes.triples[wanted].T
-    by_kind = _kind_ranks(attributes.kind_names, language)[attributes.kinds[values]]
+    tags = [kind.language for kind in attributes.kind_names]
+    preferred = {"": 1, "en": 2} | ({language.lower(): 0} if language else {})
+    by_tag = {tag: place for place, tag in enumerate(sorted(set(tags)), 3)} | preferred
+    by_kind = np.array([by_tag[tag] for tag in tags], dtype=np.int64)[attributes.kinds[values]]
     order = np.lexsort((values, by_kind, by_attribute[names], entities))
     labels = [""] * num_entities
     entities, first = np.unique(entities[order], return_index=True)
     for entity, value in zip(entities.tolist(), values[order][first].tolist(), strict=True):
         labels[entity] = " ".join(attributes.values[value].split())
     return labels
-
-
-def _kind_ranks(kinds: Sequence[Kind], language: str | None) -> IntArray:
-    preferred = {"": 1, "en": 2} | ({language.lower(): 0} if language else {})
-    others = {tag: place for place, tag in enumerate(sorted({kind.language for kind in kinds}), 3)}
-    return np.array([{**others, **preferred}[kind.language] for kind in kinds], dtype=np.int64)
 
 
 _ESCAPE = re.compile(r'\\(?:([tbnrf"\'\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))')

@@ -30,9 +30,8 @@ class EntityKind(IntEnum):
     PROPERTY = 2
 
 
-CLASS_TYPES = frozenset({f"{RDFS}Class", f"{OWL}Class"})
-PROPERTY_TYPES = frozenset(
-    {
+DECLARED = dict.fromkeys((f"{RDFS}Class", f"{OWL}Class"), EntityKind.CLASS) | dict.fromkeys(
+    (
         f"{RDF}Property",
         f"{OWL}ObjectProperty",
         f"{OWL}DatatypeProperty",
@@ -41,8 +40,11 @@ PROPERTY_TYPES = frozenset(
         f"{OWL}InverseFunctionalProperty",
         f"{OWL}SymmetricProperty",
         f"{OWL}TransitiveProperty",
-    }
+    ),
+    EntityKind.PROPERTY,
 )
+"""Kind of an entity by the IRI of its type. Entities of other types are individuals."""
+
 HEADS = {
     f"{RDFS}subClassOf": EntityKind.CLASS,
     f"{OWL}equivalentClass": EntityKind.CLASS,
@@ -87,15 +89,9 @@ def entity_kinds(graph: KnowledgeGraph) -> IntArray:
             np.maximum.at(kinds, heads[of_relation], HEADS[name])
         else:
             types, places = np.unique(ends, return_inverse=True)
-            declared = [_declared(graph.entity_name(end)) for end in types.tolist()]
+            declared = [DECLARED.get(graph.entity_name(end), 0) for end in types.tolist()]
             np.maximum.at(kinds, heads[of_relation], np.array(declared, dtype=np.int64)[places])
     return kinds
-
-
-def _declared(type_name: str) -> EntityKind:
-    if type_name in PROPERTY_TYPES:
-        return EntityKind.PROPERTY
-    return EntityKind.CLASS if type_name in CLASS_TYPES else EntityKind.INDIVIDUAL
 
 
 def is_blank(name: str) -> bool:

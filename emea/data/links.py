@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -225,11 +225,6 @@ class LinkResolver:
         known, unknown = self.found(listing)
         _log_left_out(listing.label, unknown, "with an unknown entity")
         return sorted_links(np.array(list(known), dtype=np.int64).reshape(-1, 2))
-
-    def are_reversed(self, listing: LinkListing) -> bool:
-        """Return whether some links fit the graphs with the target entity first, and none fits."""
-        swapped = [(right, left) for left, right in listing.links]
-        return not self.found(listing)[0] and bool(self.found(replace(listing, links=swapped))[0])
 
     def found(self, listing: LinkListing) -> tuple[dict[tuple[int, int], int], list[str]]:
         """Return the first row of each link between known entities, and the unknown entities."""

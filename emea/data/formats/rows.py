@@ -176,7 +176,11 @@ def rows(path: Path, file_format: str, bad: BadLines, after: int = 0) -> Iterato
     with _text(path, file_format) as text:
         for _ in islice(text, after):
             pass
-        yield from _tab_rows(text, after) if file_format == "tsv" else _comma_rows(text, bad, after)
+        if file_format != "tsv":
+            yield from _comma_rows(text, bad, after)
+        for number, line in enumerate(text, after + 1):
+            if line := line.removesuffix("\n").removesuffix("\r"):
+                yield Row(number, line.split("\t"))
 
 
 def lines(path: Path, file_format: str) -> Iterator[str]:
@@ -192,12 +196,6 @@ def _text(path: Path, file_format: str) -> Iterator[IO[str]]:
         newline = "\n" if file_format == "tsv" else ""
         # Bytes that are not UTF-8 are kept here and reported later with their line number.
         yield io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline=newline)
-
-
-def _tab_rows(text: IO[str], after: int) -> Iterator[Row]:
-    for number, line in enumerate(text, after + 1):
-        if line := line.removesuffix("\n").removesuffix("\r"):
-            yield Row(number, line.split("\t"))
 
 
 def _comma_rows(text: IO[str], bad: BadLines, after: int) -> Iterator[Row]:

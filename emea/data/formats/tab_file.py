@@ -203,9 +203,6 @@ class IdNumbers:
         self._order = np.argsort(keys)
         self._sorted = keys[self._order]
 
-    def __len__(self) -> int:
-        return len(self.keys)
-
     def of(self, ids: IntArray, table: TableRows) -> IntArray:
         """Return the numbers of the ids in a column.
 

@@ -97,7 +97,15 @@ def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> 
                 f"{file} from {url} is not the expected file: its git id is {found} instead of "
                 f"{expected}"
             )
-        _write_complete(folder / file, content)
+        # each process has its own name for a file that is not complete, since jobs may be parallel
+        part = folder / f"{file}.{os.getpid()}.part"
+        with writing(folder / file):
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                part.write_bytes(content)
+                os.replace(part, folder / file)
+            finally:
+                part.unlink(missing_ok=True)
 
 
 def git_blob_id(content: bytes) -> str:
@@ -134,18 +142,3 @@ def _unreachable(
         f"in https://github.com/{facts['github']} at commit {facts['commit']}, "
         f"or set {ROOT_VARIABLE} to the folder that contains your data sets."
     )
-
-
-def _write_complete(path: Path, content: bytes) -> None:
-    """Write a file that gets its name when it is complete.
-
-    Each process uses its own name until then, so that parallel jobs do not write to the same file.
-    """
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
 """Reads pairs whose triples and links contain integer ids (DBP15K, DWY100K, ContEA)."""
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +84,12 @@ def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, IdNu
     heads, relation_column, tails = values.T
     entities, entity_names = _read_entities(path, side, number, np.concatenate([heads, tails]))
     relations = IdNumbers(distinct_ids(relation_column), "relation", table.label)
-    relation_names = _read_relation_names(path, number, relations.keys.tolist())
+    given: dict[int, str] = {}
+    for file in ("rel_dict", f"rel_ids_{number}"):
+        if (path / file).is_file():
+            listed = read_table(path / file, 2)
+            given.update(zip(listed.integers(0).tolist(), listed.columns[1], strict=True))
+    relation_names = [given.get(relation, str(relation)) for relation in relations.keys.tolist()]
     columns = (entities.of(heads, table), relations.of(relation_column, table))
     triples = np.stack([*columns, entities.of(tails, table)], axis=1)
     keys = packed_rows(list(triples.T), (triples.max(axis=0) + 1).tolist())
@@ -111,15 +115,6 @@ def _read_entities(
         message = f"entity {ids[row]} is already listed in line {first[place[row]] + 1}"
         raise table.error(row, message)
     return IdNumbers(ids, what, table.label), table.columns[1]
-
-
-def _read_relation_names(path: Path, number: int, relations: Sequence[int]) -> list[str]:
-    names: dict[int, str] = {}
-    for file in ("rel_dict", f"rel_ids_{number}"):
-        if (path / file).is_file():
-            table = read_table(path / file, 2)
-            names.update(zip(table.integers(0).tolist(), table.columns[1], strict=True))
-    return [names.get(relation, str(relation)) for relation in relations]
 
 
 def _read_links(path: Path, sources: IdNumbers, targets: IdNumbers) -> dict[str, IntArray]:

@@ -200,7 +200,8 @@ def resolved_links(
         raise DataError(
             f"{reading.label} contains no links. See docs/own_graphs.md for the supported formats."
         )
-    if resolver.are_reversed(listing):
+    swapped = replace(listing, links=[(right, left) for left, right in listing.links])
+    if reading.num_unknown == len(listing.links) and resolver.found(swapped)[0]:
         raise DataError(
             f"{reading.label} names the target entities first. Put the source first, or name the "
             "columns in a first line: target, source."
