@@ -97,15 +97,10 @@ def _compare(rows: Tensor, columns: Tensor, first: int, kept: "BestKeys") -> Non
             if is_int8:
                 write_products(some, others, scores)
             else:
-                scores = _ordered(torch.mm(some, others.T, out=scores))
+                # integers in the same order; the bits of negative numbers are in the opposite one
+                scores = torch.mm(some, others.T, out=scores).view(torch.int32)
+                scores.bitwise_xor_((scores >> 31).bitwise_and_(0x7FFFFFFF))
             kept.add(scores, start, first_column, first)
-
-
-def _ordered(scores: Tensor) -> Tensor:
-    """Return 32-bit integers in the same order as single-precision scores, in place."""
-    bits = scores.view(torch.int32)
-    # the bits of negative numbers are in the opposite order
-    return bits.bitwise_xor_((bits >> 31).bitwise_and_(0x7FFFFFFF))
 
 
 class KeyLists(NamedTuple):

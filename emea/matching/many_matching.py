@@ -46,7 +46,8 @@ class ManyMatching:
                 first.
             num_source: Number of entities of the source graph.
             num_target: Number of entities of the target graph.
-            most: Number of pairs of a source entity that are kept, the most probable ones.
+            most: Number of pairs of a source entity that are kept, the most probable ones; certain
+                pairs are always kept.
         """
         order = torch.argsort(probs, descending=True, stable=True)
         order = order[torch.argsort(pairs[order, 0], stable=True)]

@@ -74,7 +74,11 @@ class NegativeEvidence:
             _counterparts(matches.same, matches.source.num_entities, device),
             _counterparts(matches.same[:, ::-1], matches.target.num_entities, device),
         )
-        self.held = tuple(_held(graph, device) for graph in (matches.source, matches.target))
+        # entity * num_nodes + value of all values that entities have, ascending
+        self.held = tuple(
+            torch.from_numpy(np.unique(graph.triples @ [graph.num_entities, 0, 1])).to(device)
+            for graph in (matches.source, matches.target)
+        )
         keys = matches.pairs[:, 0] * self.num_all_target + matches.pairs[:, 1]
         order = np.argsort(keys)
         self.keys = torch.from_numpy(keys[order]).to(device)
@@ -223,12 +227,6 @@ def lowered(log_doubt: Tensor, log_factors: Tensor) -> Tensor:
         log_factors: Logarithms of the factors, at most 0.
     """
     return -torch.log1p(torch.expm1(-log_doubt) * log_factors.exp())
-
-
-def _held(extended: KnowledgeGraph, device: torch.device | str) -> Tensor:
-    """Return ``entity * num_nodes + value`` of all values that entities have, ascending."""
-    keys = np.unique(extended.triples[:, 0] * extended.num_entities + extended.triples[:, 2])
-    return torch.from_numpy(keys).to(device)
 
 
 def _counterparts(same: IntArray, size: int, device: torch.device | str) -> Tensor:

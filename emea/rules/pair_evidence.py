@@ -178,7 +178,14 @@ class EvidenceModel:
             )
         subsumption = estimate_subsumption(join, beliefs, self.source, self.target, sizes, carriers)
         joined = JoinedNeighbours.of(join, table, carriers, subsumption)
-        doubt = self._log_doubt(joined)
+        pieces = log_doubt(
+            *joined.included,
+            self.source.inverse_functionality[join.relation],
+            self.target.inverse_functionality[join.target_relation],
+            joined.probs,
+        )
+        places, shape = join.entity * table.targets.shape[1] + join.slot, table.targets.shape
+        doubt = pieces.new_zeros(shape.numel()).index_add_(0, places, pieces).view(shape)
         features = {
             "noisy_or": -torch.expm1(doubt),
             "evidence": torch.log1p(-doubt),
@@ -197,17 +204,6 @@ class EvidenceModel:
         targets = beliefs.targets.gather(1, best.indices)
         carries = best.values >= self.least_belief
         return Beliefs(targets, torch.where(carries, best.values, 0.0))
-
-    def _log_doubt(self, joined: JoinedNeighbours) -> Tensor:
-        join, shape = joined.join, joined.table.targets.shape
-        pieces = log_doubt(
-            *joined.included,
-            self.source.inverse_functionality[join.relation],
-            self.target.inverse_functionality[join.target_relation],
-            joined.probs,
-        )
-        places = join.entity * shape[1] + join.slot
-        return pieces.new_zeros(shape.numel()).index_add_(0, places, pieces).view(shape)
 
     def _coverage(
         self,

@@ -127,7 +127,6 @@ def test_other_layouts_are_left_to_the_general_reader(content: bytes) -> None:
 @pytest.mark.parametrize("keys", [[7, 3, 5], [70_000, -3, 5 * 10**15], [4]])
 def test_numbers_follow_the_order_of_the_keys(keys: list[int]) -> None:
     numbers = IdNumbers(np.array(keys), "entity", "ent_ids_1")
-    assert len(numbers.keys) == len(keys)
     column = np.array([keys[-1], keys[0], keys[-1]])
     table = TableRows("t")
     assert numbers.of(column, table).tolist() == [len(keys) - 1, 0, len(keys) - 1]
