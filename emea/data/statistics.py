@@ -42,7 +42,6 @@ def statistics_table(pair: GraphPair) -> str:
 def _counts(graph: KnowledgeGraph, num_links: int) -> dict[str, str]:
     """Return the sizes and degrees of a graph by their names in the table."""
     degrees = graph.degrees() if graph.num_entities else np.zeros(1, dtype=np.int64)
-    num_without_triple = int((degrees == 0).sum()) if graph.num_entities else 0
     return {
         "entities": f"{graph.num_entities:,}",
         "relations": f"{graph.num_relations:,}",
@@ -50,7 +49,7 @@ def _counts(graph: KnowledgeGraph, num_links: int) -> dict[str, str]:
         "mean degree": f"{degrees.mean():.2f}",
         "median degree": f"{np.median(degrees):g}",
         "max degree": f"{degrees.max():,}",
-        "entities without triple": f"{num_without_triple:,}",
+        "entities without triple": f"{int((graph.degrees() == 0).sum()):,}",
         "share of entities linked": f"{num_links / max(1, graph.num_entities):.1%}",
     }
 

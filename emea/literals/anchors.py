@@ -201,16 +201,12 @@ def _votes(
             members = of_kind[places == stratum]
             strata[members] = len(kind_of)
             kind_of.append(kind)
-            prior.append(_prior(kind, scores[members]))
+            assumed = PRIORS.get(kind, VECTOR_PRIOR)
+            if kind == MatchKind.SIMILAR:  # the precision of similar texts rises with their scores
+                assumed = float(np.mean(1 - (1 - scores[members]) ** 2)) * PRIORS[MatchKind.EQUAL]
+            prior.append(assumed)
     pairs, attributes, worth = _holders(source, target, matches.pairs)
     return _Votes(pairs, strata, attributes, worth), np.array(kind_of), np.array(prior)
-
-
-def _prior(kind: int, scores: FloatArray) -> float:
-    """Return the assumed precision of a stratum. That of similar texts rises with their scores."""
-    if kind == MatchKind.SIMILAR:
-        return float(np.mean(1 - (1 - scores) ** 2)) * PRIORS[MatchKind.EQUAL]
-    return PRIORS.get(kind, VECTOR_PRIOR)
 
 
 def _decoys(found: IntArray, others: IntArray) -> IntArray:

@@ -88,7 +88,12 @@ def implied_pairs(
     num_rows, num_members = num_rows[triples], target.num_members[groups]
     member_starts = target.member_starts[groups]
     made = run_ends(num_members)
-    for block in _blocks(heads, made[first + num_rows] - made[first]):
+    # slices of the triples with about equal evidence that do not split a head
+    ends = run_ends(torch.unique_consecutive(heads, return_counts=True)[1])
+    of_head = torch.diff(run_ends(made[first + num_rows] - made[first])[ends])
+    ends = ends.cpu()
+    for part in chunks(of_head, block_budget(EVIDENCE_PER_BLOCK, heads.device)):
+        block = slice(int(ends[part.start]), int(ends[part.stop]))
         triple, row = expand_ranges(first[block], num_rows[block])
         members = member_starts.index_select(0, row), num_members.index_select(0, row)
         index, member = expand_ranges(*members)
@@ -126,16 +131,6 @@ def _group_evidence(
     heard = is_heard.nonzero().squeeze(1)
     fixed = (log[heard] * FIXED_POINT).round().long()
     return starts, target_groups[heard], fixed
-
-
-def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
-    """Yield slices of the triples with about equal evidence that do not split a head."""
-    _, num_triples = torch.unique_consecutive(heads, return_counts=True)
-    starts = run_ends(num_triples)
-    of_head = torch.diff(run_ends(num_pieces)[starts])
-    starts = starts.cpu()
-    for part in chunks(of_head, block_budget(EVIDENCE_PER_BLOCK, heads.device)):
-        yield slice(int(starts[part.start]), int(starts[part.stop]))
 
 
 def _summed(keys: Tensor, log_doubt: Tensor, num_target: int) -> ImpliedPairs:

@@ -101,13 +101,6 @@ class JoinedNeighbours:
         included = subsumption.of(join.relation, join.target_relation)
         return cls(join, table, carriers, subsumption, probs, included, claims, claim)
 
-    def sum_once(self, worth: Tensor) -> Tensor:
-        """Return the sum over distinct neighbours of their largest worth, for each pair."""
-        largest = worth.new_zeros(len(self.claims)).scatter_reduce_(0, self.claim, worth, "amax")
-        sums = worth.new_zeros(self.table.targets.numel())
-        sums.index_add_(0, self.claims // self.table.num_source, largest)
-        return sums.view(self.table.targets.shape)
-
 
 class EvidenceModel:
     """Computes PARIS's evidence (Eq. 19) for the pairs of a table from the beliefs in these pairs.
@@ -239,7 +232,12 @@ class EvidenceModel:
         both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR * mean) * (
             expected[1][joined.table.targets] + EXPECTED_PRIOR * mean
         )
-        share = (joined.sum_once(worth) + FOUND_PRIOR * mean) / both.sqrt()
+        # each neighbour counts once, with its largest worth
+        largest = worth.new_zeros(len(joined.claims))
+        largest.scatter_reduce_(0, joined.claim, worth, "amax")
+        found = worth.new_zeros(both.numel())
+        found.index_add_(0, joined.claims // joined.table.num_source, largest)
+        share = (found.view_as(both) + FOUND_PRIOR * mean) / both.sqrt()
         return share.clamp_(max=1)
 
 

@@ -48,15 +48,6 @@ class EntityRelations:
         having = torch.bincount(self.relations, minlength=triples.num_directed).clamp(min=1)
         self.weights = -torch.log(having / max(1, triples.num_entities))
 
-    def expected(self, counterparts: Tensor) -> Tensor:
-        """Return the weight of each entity's relations that should have a counterpart.
-
-        Args:
-            counterparts: ``[num_directed]`` largest inclusion of each relation.
-        """
-        worth = (self.weights * counterparts)[self.relations]
-        return worth.new_zeros(len(self.starts) - 1).index_add_(0, self.entities, worth)
-
 
 class RelationOverlap:
     """Computes which share of two entities' relations have a counterpart at the other entity.
@@ -118,7 +109,8 @@ def _share(
     """
     best = likelier.new_zeros(here.num_directed)
     best.scatter_reduce_(0, relations[0], likelier, "amax")
-    expected = here.expected(best)[pair[0]]
+    worth = (here.weights * best)[here.relations]
+    expected = worth.new_zeros(len(here.starts) - 1).index_add_(0, here.entities, worth)[pair[0]]
     relations_per_entity = len(there.relations) / max(1, len(there.starts) - 1)
     num_relations = round(len(expected) * relations_per_entity)
     if kernels.uses_numba(expected, OPERATIONS_PER_RELATION * num_relations):
