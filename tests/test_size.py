@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted((ROOT / "emea").rglob("*.py"))
 
-MAX_LINES = {"emea": 41_700, "tests": 39_600}
-MAX_MODULES = 258
+MAX_LINES = {"emea": 40_000, "tests": 39_700}
+MAX_MODULES = 250
 MAX_FILES_PER_FOLDER = 25
 MAX_LINES_PER_FUNCTION = 60
 MAX_ARGUMENTS = 8
