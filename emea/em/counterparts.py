@@ -33,16 +33,15 @@ MEAN_DEVIATION = 0.1
 """Standard deviation of the prior around the mean probability (chosen on synthetic pairs)."""
 
 MOST_COUNT = 1.5
-"""Largest adjusted count."""
+"""Largest absolute value of an adjusted count."""
 
 
 class Share(NamedTuple):
-    """An estimate with its interval, and the share whose counterpart is among the candidates."""
+    """An estimate with its interval."""
 
     value: float
     low: float
     high: float
-    found: float
 
 
 def masked_copies(given: Given) -> Given:
@@ -60,11 +59,13 @@ def weighted_examples(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return features, offsets, correct slots and counts of examples and of their masked copies.
 
-    The copies count so often that links are the share ``found`` of all examples of their side.
+    The copies count so often that links are the share ``value`` of all examples of their side. A
+    link whose pair is no candidate is an example of no match, too, because other entities with a
+    counterpart lack it among their candidates just as often.
     """
     parts, counts = list(examples), [torch.ones(len(one[2])) for one in examples]
     for side, one in enumerate(examples):
-        share = FIRST_SHARE if shares is None else shares[side].found
+        share = FIRST_SHARE if shares is None else max(shares[side].value, LEAST_SHARE)
         if share < 1:
             parts.append(masked_copies(one))
             counts.append(torch.full((len(one[2]),), (1 - share) / share))
@@ -87,13 +88,10 @@ def estimated_shares(
         for side, given in enumerate(examples)
     ]
     sizes = [max(1, int(of_side.sum())) for of_side in unlabelled[: len(examples)]]
-    recalls = [float((given[2] < given[0].shape[1] - 1).double().mean()) for given in examples]
-    return pooled(estimates, sizes, recalls)
+    return pooled(estimates, sizes)
 
 
-def pooled(
-    estimates: Sequence[tuple[float, float]], sizes: Sequence[int], recalls: Sequence[float]
-) -> tuple[Share, ...]:
+def pooled(estimates: Sequence[tuple[float, float]], sizes: Sequence[int]) -> tuple[Share, ...]:
     """Return the shares that follow from a common number of matches.
 
     A match has one entity of each side. Both sides therefore have equally many entities with a
@@ -104,19 +102,13 @@ def pooled(
     Args:
         estimates: The estimated share of each side, and its standard deviation.
         sizes: The number of unlabelled entities of each side.
-        recalls: Share of the links of each side whose pair is a candidate.
     """
     numbers, deviations = np.array(estimates).T * np.array(sizes)
     weights = deviations**-2 / (deviations**-2).sum()
     number, spread = float(weights @ numbers), INTERVAL * float(weights @ deviations)
-    shares = []
-    for num, recall in zip(sizes, recalls, strict=True):
-        value, low, high = (
-            min(max(one, LEAST_SHARE * min(sizes)), min(sizes)) / num
-            for one in (number, number - spread, number + spread)
-        )
-        shares.append(Share(value, low, high, max(value * recall, LEAST_SHARE)))
-    return tuple(shares)
+    least, most = LEAST_SHARE * min(sizes), min(sizes)
+    bounds = [min(max(one, least), most) for one in (number, number - spread, number + spread)]
+    return tuple(Share(*(one / num for one in bounds)) for num in sizes)
 
 
 def matched_probs(given: Given, weights: Tensor) -> Tensor:
@@ -137,7 +129,8 @@ def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> tuple
     With few links, its variance is large. The mean probability of unlabelled entities has hardly
     any, but it follows the weights, which follow earlier estimates. It is the mean of a normal
     prior, and the adjusted count is an observation with the variance of a bootstrap over links and
-    entities.
+    entities. If it is negative, links and other entities differ in more than their pairs: entities
+    without a counterpart often have fewer triples, for example. Then it counts less.
 
     Returns:
         The mean and the standard deviation of the posterior.
@@ -150,14 +143,16 @@ def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> tuple
     draws = rng.integers(0, both.shape[1], (NUM_SAMPLES, both.shape[1]))
     means = mean + deviation * rng.standard_normal(NUM_SAMPLES)
     counts = _adjusted(means, *both[:, draws].mean(2))
-    # if all links are matched, a bootstrap sees no variance; that of a share's posterior is left
-    precision = 1 / (float(counts.var()) + (len(linked) + 2) ** -2)
-    total = precision + MEAN_DEVIATION**-2
     count = float(_adjusted(np.array(mean), *both.mean(1)))
-    return (precision * count + MEAN_DEVIATION**-2 * mean) / total, total**-0.5
+    # if all links are matched, a bootstrap sees no variance; that of a share's posterior is left
+    variance = float(counts.var()) + (len(linked) + 2) ** -2
+    # a count below 0 is at least so far from the truth: the assumption does not hold
+    precision = 1 / (variance + min(count, 0.0) ** 2)
+    total = precision + MEAN_DEVIATION**-2
+    return (precision * max(count, 0.0) + MEAN_DEVIATION**-2 * mean) / total, total**-0.5
 
 
 def _adjusted(means: FloatArray, linked: FloatArray, masked: FloatArray) -> FloatArray:
-    """Return the adjusted count; above 1 it is kept, so that its variance is not too small."""
+    """Return the adjusted count, kept beyond 0 and 1 so that its variance is not too small."""
     found: FloatArray = (means - masked) / np.maximum(linked - masked, LEAST_GAP)
-    return np.clip(found, 0, MOST_COUNT)
+    return np.clip(found, -MOST_COUNT, MOST_COUNT)

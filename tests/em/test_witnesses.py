@@ -17,7 +17,7 @@ from ..matching.random_tables import from_scores, pairs_of, random_table
 from .aligned_pairs import aligned
 from .test_two_way_step import visible
 
-SHARES = (Share(0.5, 0.4, 0.6, 0.45), Share(0.7, 0.6, 0.8, 0.7))
+SHARES = (Share(0.5, 0.4, 0.6), Share(0.7, 0.6, 0.8))
 
 
 def random_ranking(seed: int) -> PairRanking:
