@@ -114,7 +114,7 @@ def test_the_share_of_a_mixture_is_found(share: float, shift: float) -> None:
 
 
 def test_a_count_that_cannot_be_right_does_not_outweigh_the_mean() -> None:
-    # entities without a counterpart have few triples, so that they look less matched than masked links
+    # entities without a counterpart have few triples: they look less matched than masked links
     linked, masked, every = (
         torch.full((num,), prob) for num, prob in ((300, 0.46), (300, 0.29), (9_000, 0.21))
     )
