@@ -60,7 +60,7 @@ def weighted_examples(
     """Return features, offsets, correct slots and counts of examples and of their masked copies.
 
     The copies count so often that links are the share ``value`` of all examples of their side. A
-    link whose pair is no candidate is an example of no match, too, because other entities with a
+    link whose pair is not a candidate is an example of no match, too, because other entities with a
     counterpart lack it among their candidates just as often.
     """
     parts, counts = list(examples), [torch.ones(len(one[2])) for one in examples]
