@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -59,9 +60,9 @@ def test_sssom_py_reads_and_validates_the_mapping(run: Path, matches: Matches) -
     rows = mapping.df[mapping.df["object_id"] != "sssom:NoTermFound"]
     expand = mapping.converter.expand
     found = {
-        (expand(row.subject_id, passthrough=True), expand(row.object_id, passthrough=True)): float(
-            row.confidence
-        )
+        tuple(
+            unquote(expand(one, passthrough=True)) for one in (row.subject_id, row.object_id)
+        ): float(row.confidence)
         for row in rows.itertuples()
     }
     assert found == pytest.approx(matches, abs=1e-6)
