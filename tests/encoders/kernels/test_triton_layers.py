@@ -56,7 +56,7 @@ def test_random_numbers_are_drawn_for_dropout_only(monkeypatch: pytest.MonkeyPat
     states = [torch.get_rng_state()]
     for dropout in (0.0, 0.3):
         orders: Any = None
-        triton_layers.triton_layers(orders, torch.relu, dropout, False, [torch.zeros(2, 3)])
+        triton_layers.triton_layers(orders, torch.relu, dropout, [torch.zeros(2, 3)])
         states.append(torch.get_rng_state())
     assert torch.equal(states[0], states[1])
     assert not torch.equal(states[1], states[2])
