@@ -198,6 +198,19 @@ UNREAD_NAMES = replace(
     label="names, not transliterated",
     usual=READ_NAMES.usual | {"literals.transliterate": "never"},
 )
+LIGHTEA = (Source({"method": "emea", "em": "one_to_one", "model": "lightea", "training": "sup"}),)
+LIGHTEA_NAMES = Method(
+    "LightEA, names",
+    "",
+    LIGHTEA,
+    usual=ONE_TO_ONE.usual | SIMILAR_NAMES | {"em.iterations": 3, "literals.transliterate": "auto"},
+)
+THREE_LIGHTEA = Method(
+    "three LightEA",
+    "",
+    LIGHTEA,
+    usual=ENSEMBLE.usual | {"em.iterations": 2, "ensemble.shared_fits": 1},
+)
 RREA_SEMI = Method(
     "RREA (semi)",
     "rrea_semi",

@@ -4,6 +4,7 @@ from itertools import product
 
 from experiments.report.columns import Difference, Measured
 from experiments.report.methods import (
+    LIGHTEA_NAMES,
     NAMES,
     NAMES_WITHOUT_LINKS,
     READ_NAMES,
@@ -42,6 +43,12 @@ ENCODED_NOTE = (
     "entities that have a gold link. `emea align` chooses `em=one_to_one` for these pairs, with "
     "one encoder. With links, the column is Hit@1 among test targets. *not transliterated* is "
     "`literals.transliterate=never`."
+)
+ON_A_CPU: Places = (("dbp15k_fr", 0.0), ("dbp15k_ja", 0.0), ("dbp15k_zh", 0.0))
+ON_A_CPU_NOTE = (
+    "`model=lightea em=one_to_one em.iterations=3 literals=similar split=none`, which `emea align` "
+    "chooses for these pairs on a CPU. Japanese is read with `pykakasi`. Seconds are on two cores, "
+    "which other processes used at the same time."
 )
 NAMES_NOTE = (
     "These runs use names and other literals. **Do not compare them with results from structure "
@@ -107,6 +114,22 @@ LITERALS = StudySpec(
                     _of(READ_NAMES, "their precision", "literals.anchor_precision"),
                     _of(READ_NAMES, "estimated", "literals.anchor_precision_estimate"),
                     _of(READ_NAMES, "seconds", "seconds.total", "{:.0f}"),
+                ),
+                splits=0,
+                in_csv=False,
+            ),
+        ),
+        Section(
+            "Without links, on a CPU",
+            ON_A_CPU_NOTE,
+            TableSpec(
+                ("pair", "ratio"),
+                at(ON_A_CPU),
+                (
+                    _of(LIGHTEA_NAMES, "precision", "export.test.precision"),
+                    _of(LIGHTEA_NAMES, "recall", "export.test.recall"),
+                    _of(LIGHTEA_NAMES, "F1", "export.test.f1"),
+                    _of(LIGHTEA_NAMES, "seconds", "seconds.total", "{:.0f}"),
                 ),
                 splits=0,
                 in_csv=False,
