@@ -116,8 +116,11 @@ def uses_two_way(config: DictConfig) -> bool:
 
 
 def member_nodes(config: DictConfig) -> list[DictConfig]:
-    """Return the nodes of the encoders of a run: one, or one for each member of an ensemble."""
+    """Return the nodes of the encoders of a run: one, or one for each member of an ensemble.
+
+    An ensemble's further model is left out if it is the model of the run.
+    """
     ensemble = config.get("ensemble") or {}
-    others = (ensemble.get("models") or {}).values()
-    same = [config.model] * ensemble.get("num_members", 1)
-    return same + [model for model in others if model is not None]
+    further = [model for model in (ensemble.get("models") or {}).values() if model is not None]
+    others = [model for model in further if model.get("name") != config.model.name]
+    return [config.model] * ensemble.get("num_members", 1) + others

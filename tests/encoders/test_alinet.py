@@ -21,7 +21,7 @@ from emea.encoders.alinet import (
 )
 from emea.encoders.iptranse import two_hop_pairs
 from emea.encoders.joint_graph import join_graphs
-from emea.fit.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 
 from ..usual import usual
 
@@ -306,7 +306,8 @@ def test_captured_steps_see_what_is_written_between_them(
     objective.epsilon, objective.refresh_every = 0.5, 4
     links = LINKS.to(cuda)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.0)
-    step = GraphedStep(OptimisationStep(partial(objective, encoder, links), optimizer))
+    step = OptimisationStep(partial(objective, encoder, links), optimizer)
+    step = GraphedStep(step, [optimizer], GraphMemory())
     losses = []
     for index in range(24):
         objective.before_step(encoder, links, index)

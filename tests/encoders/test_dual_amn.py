@@ -14,7 +14,7 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders import dual_amn
 from emea.encoders.dual_amn import DualAMN, HardSampleObjective, ProxyMatching, hard_sample_losses
 from emea.encoders.joint_graph import join_graphs
-from emea.fit.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 
 from ..fit.small_fits import table_of_rows
 from ..usual import usual
@@ -134,7 +134,7 @@ def test_steps_can_be_captured(cuda: torch.device) -> None:
         encoder.to(cuda)
         optimizer = torch.optim.RMSprop(encoder.parameters(), lr=0.005, alpha=0.9, eps=1e-7)
         step = OptimisationStep(lambda e=encoder: usual(HardSampleObjective)(e, links), optimizer)
-        run = GraphedStep(step) if graphed else step
+        run = GraphedStep(step, [optimizer], GraphMemory()) if graphed else step
         losses.append([float(run()) for _ in range(6)])
     # the order of the batch and of atomic additions differs, and training amplifies it
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)

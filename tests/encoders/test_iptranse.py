@@ -24,7 +24,7 @@ from emea.encoders.iptranse import (
     two_hop_pairs,
 )
 from emea.encoders.joint_graph import join_graphs
-from emea.fit.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 
 from ..usual import usual
 
@@ -244,7 +244,8 @@ def test_captured_steps_see_what_is_written_between_them(
     objective.attach(encoder)
     objective.to(cuda)
     optimizer = torch.optim.Adagrad(encoder.parameters(), lr=0.0)
-    step = GraphedStep(OptimisationStep(partial(objective, encoder, links), optimizer))
+    step = OptimisationStep(partial(objective, encoder, links), optimizer)
+    step = GraphedStep(step, [optimizer], GraphMemory())
     losses = []
     for index in range(24):
         objective.before_step(encoder, links, index)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from emea.config.checks import check_config
 from emea.config.composition import composed
-from emea.config.run_config import RunConfig
+from emea.config.run_config import RunConfig, member_nodes
 from emea.data.arrays import IntArray
 from emea.errors import ConfigError
 from emea.fit import training_loop
@@ -93,7 +93,7 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
     config = tiny_config(*SMALL, *members, f"ensemble.shared_fits={shared_fits}")
     metrics = run_job(config, tmp_path).metrics
     # the labels of fits 1 and 2, and those that a third fit would have
-    assert [first != second for first, second in seen] == [n < are_own for n in range(3)]
+    assert [first != second for first, second, _ in seen] == [n < are_own for n in range(3)]
     weights = load_file(tmp_path / "checkpoint.safetensors")
     links = [weights[f"member_links.{number}"] for number in (0, 1)]
     assert torch.equal(*links) == bool(shared_fits)
@@ -232,6 +232,21 @@ def test_what_an_ensemble_cannot_do_is_said(overrides: list[str], reason: str) -
     with pytest.raises(ConfigError, match=reason):
         check_config(composed(overrides))
     check_config(composed(["ensemble=independent", "em=one_to_one"]))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "names"),
+    [
+        ([], ["rrea", "rrea", "rrea", "lightea"]),
+        (["ensemble.models.lightea=null"], ["rrea"] * 3),
+        (["ensemble.models=null", "ensemble.num_members=2"], ["rrea"] * 2),
+        (["model=lightea"], ["lightea"] * 3),  # no fourth one
+    ],
+)
+def test_independent_encoders_have_a_second_model(overrides: list[str], names: list[str]) -> None:
+    config = composed(["ensemble=independent", "em=one_to_one", *overrides])
+    check_config(config)
+    assert [node.name for node in member_nodes(config)] == names
 
 
 def test_settings_of_other_models_are_checked() -> None:

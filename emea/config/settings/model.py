@@ -325,9 +325,12 @@ class SeedsSettings:
 
 @dataclass(frozen=True)
 class IndependentSettings:
-    """Several encoders of the same model, each with its own EM; their beliefs are averaged."""
+    """Encoders of the run's model and of others, each with its own EM; beliefs are averaged."""
 
-    num_members: int = setting(3, "number of encoders", up_to(100))
+    num_members: int = setting(3, "number of encoders of the run's model", up_to(100))
+    models: dict[str, Any] | None = setting(
+        None, "further encoders; ensemble.models.lightea=null removes LightEA"
+    )
     shared_fits: int = setting(
         2,
         "the last fits, in which all encoders train on labels from the mean belief",

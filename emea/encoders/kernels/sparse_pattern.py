@@ -155,6 +155,11 @@ def _product(
         from emea.encoders.kernels import triton_sparse  # torch may come without Triton
 
         return triton_sparse.matmul(pattern.chunks(side), shape[0], cols, values, dense, marks)
+    if len(cols) > shape[0] * shape[1] and dense.is_cuda:
+        # positions repeat, but cuSPARSE refuses more positions than the matrix has elements
+        rows = torch.arange(shape[0], device=cols.device).repeat_interleave(starts.diff())
+        matrix = values.new_zeros(shape).index_put_((rows, cols.long()), values, accumulate=True)
+        return matrix @ dense
     if not uses_bags(dense) or not len(cols):
         return _csr(starts, cols, values, shape) @ dense
     # detached, because torch otherwise also prepares a gradient that is not used
