@@ -62,7 +62,7 @@ EXAMPLES = """examples:
   emea align atlas.nt karte.ttl em.iterations=10 --links seeds.tsv --out result
   emea align atlas.nt karte.ttl
 
-On a GPU it trains three RREA, on a CPU it uses three LightEA, both with em=one_to_one; their
+On a GPU it uses three RREA and a LightEA, on a CPU three LightEA, with em=one_to_one; their
 agreement makes probabilities reliable. With few links or none, labels and other literals are used,
 too, and PARIS if the structure of the graphs does not help (docs/literals.md). Any setting of
 `emea run` can follow TARGET as key=value; one that chooses a model or a method uses one encoder."""

@@ -42,6 +42,9 @@ USUAL: dict[str, Any] = {
 }
 """The paper's EM settings. Runs with other values do not represent the paper's method."""
 
+LIGHTEA_MEMBER = "ensemble.models.lightea.name"
+"""The further model of independent encoders; runs that are older than the setting lack it."""
+
 COMMON: dict[str, Any] = {
     "seed": RunSettings.seed,
     **_defaults(RandomSplitSettings, "split", "num_validation", "validation_from"),
@@ -49,6 +52,7 @@ COMMON: dict[str, Any] = {
     "decoding.name": "greedy",
     "search.name": "exact",
     "ensemble.name": "none",
+    LIGHTEA_MEMBER: "none",
     "literals.name": "none",
     "literals.transliterate": "none",  # runs that are older than the setting
     "protocol.test_pool": False,  # a setting of earlier versions
@@ -169,8 +173,8 @@ ONE_TO_ONE = Method(
         "em.two_way.features": str(list(ALL_FEATURES)),
     },
 )
-ENSEMBLE = Method(
-    "three encoders",
+THREE_RREA = Method(
+    "three RREA",
     "",
     ONE_TO_ONE.sources,
     usual=ONE_TO_ONE.usual
@@ -178,6 +182,9 @@ ENSEMBLE = Method(
         "ensemble.name": "independent",
         **_defaults(IndependentSettings, "ensemble", "num_members", "shared_fits"),
     },
+)
+ENSEMBLE = replace(
+    THREE_RREA, label="four encoders", usual=THREE_RREA.usual | {LIGHTEA_MEMBER: "lightea"}
 )
 STRUCTURE = Method(
     "structure only",
@@ -209,7 +216,7 @@ THREE_LIGHTEA = Method(
     "three LightEA",
     "",
     LIGHTEA,
-    usual=ENSEMBLE.usual | {"em.iterations": 2, "ensemble.shared_fits": 1},
+    usual=THREE_RREA.usual | {"em.iterations": 2, "ensemble.shared_fits": 1},
 )
 RREA_SEMI = Method(
     "RREA (semi)",

@@ -149,7 +149,7 @@ GPU_SETTINGS = ("model=rrea", "em=one_to_one")
 """Like the settings for a CPU, the model comes first."""
 
 INDEPENDENT = "ensemble=independent"
-"""Three encoders, whose agreement makes probabilities reliable; used if model and EM are not chosen
+"""Several encoders, whose agreement makes probabilities reliable; used if model and EM are not chosen
 (docs/exports.md)."""
 
 ON_CPU = (INDEPENDENT, "em.iterations=2", "ensemble.shared_fits=1")

@@ -3,9 +3,17 @@
 from collections.abc import Sequence
 
 from experiments.report.columns import Measured
-from experiments.report.methods import ENSEMBLE, THREE_LIGHTEA, Method
+from experiments.report.methods import (
+    DUAL,
+    EMEA,
+    ENSEMBLE,
+    ONE_TO_ONE,
+    THREE_LIGHTEA,
+    THREE_RREA,
+    Method,
+)
 from experiments.report.studies.common import at
-from experiments.report.study_spec import Section, StudySpec, TableSpec
+from experiments.report.study_spec import Row, Section, StudySpec, TableSpec
 
 OPENEA = ("D_Y", "EN_FR", "EN_DE")
 PAIRS = ("zh", "ja", "fr", *OPENEA)
@@ -14,9 +22,10 @@ DELETED = (0, 20, 40)
 
 NOTE = (
     "The target entities of 0, 20 or 40% of the links were deleted with their triples, so that "
-    "their source entities have no counterpart; `zh_40` is zh with 40% deleted. 20% of the links "
-    "that are left are labels. All test entities and the entities that lost their counterpart are "
-    "judged, three RREA encoders with `em=one_to_one ensemble=independent`."
+    "their source entities have no counterpart; `zh_40` is zh with 40% deleted. A share of the "
+    "links that are left (*ratio*) is labelled. All test entities and the entities that lost their "
+    "counterpart are judged. Links whose target lost all its triples count as missed, also for the "
+    "recall."
 )
 COLUMNS_NOTE = (
     "*recall at .90* is the largest recall over all thresholds at which the true precision is at "
@@ -27,13 +36,22 @@ COLUMNS_NOTE = (
 )
 
 
+FOUR_NOTE = (
+    "`em=one_to_one ensemble=independent`: three RREA and one LightEA, each with its own EM. With "
+    "0 and 20% deleted, cells with a ratio of 20% are one run. Five or six runs shared a GPU."
+)
+METHODS_NOTE = "The other methods on the same pairs, one run for each cell, next to four encoders."
+EARLIER_NOTE = (
+    "Three RREA encoders without LightEA, with an earlier estimate of the share and of the "
+    "probabilities (commit 75a4914d)."
+)
 ON_A_CPU_NOTE = (
     "The same with three LightEA encoders, which `emea align` uses on a CPU (`em.iterations=2 "
-    "ensemble.shared_fits=1`). These runs have the present estimate of the share."
+    "ensemble.shared_fits=1`)."
 )
 
 
-def _columns(method: Method) -> tuple[Measured, ...]:
+def _columns(method: Method | None) -> tuple[Measured, ...]:
     def of(title: str, path: str, form: str = "{:.3f}") -> Measured:
         return Measured(title, path=path, method=method, form=form, empty="", in_csv=False)
 
@@ -48,19 +66,37 @@ def _columns(method: Method) -> tuple[Measured, ...]:
     )
 
 
-def _table(method: Method, pairs: Sequence[str], shares: Sequence[int]) -> TableSpec:
-    places = at(tuple((f"{pair}_{share}", 0.2) for pair in pairs for share in shares))
+def _table(
+    method: Method, pairs: Sequence[str], shares: Sequence[int], ratio: float = 0.2
+) -> TableSpec:
+    places = at(tuple((f"{pair}_{share}", ratio) for pair in pairs for share in shares))
     return TableSpec(("pair", "ratio"), places, _columns(method), in_csv=False)
 
 
+def _of_methods(pairs: Sequence[str], share: int) -> TableSpec:
+    methods = (EMEA, DUAL, ONE_TO_ONE, ENSEMBLE)
+    rows = tuple(
+        Row((f"{pair}_{share}", method.label), f"{pair}_{share}", 0.2, method)
+        for pair in pairs
+        for method in methods
+    )
+    return TableSpec(("pair", "method"), rows, _columns(None), in_csv=False)
+
+
+JUDGED = "Probabilities over all source entities"
 DANGLING = StudySpec(
     "dangling",
     "Entities without a counterpart",
     NOTE,
     (
         Section(
-            "Probabilities over all source entities", COLUMNS_NOTE, _table(ENSEMBLE, PAIRS, DELETED)
+            f"{JUDGED}, four encoders",
+            f"{COLUMNS_NOTE} {FOUR_NOTE}",
+            _table(ENSEMBLE, PAIRS, DELETED),
         ),
+        Section("With 5% of the links as labels", "", _table(ENSEMBLE, PAIRS, (0, 40), 0.05)),
+        Section("Other methods", METHODS_NOTE, _of_methods(PAIRS, 40)),
         Section("On a CPU", ON_A_CPU_NOTE, _table(THREE_LIGHTEA, OPENEA, (0, 40))),
+        Section("Earlier version", EARLIER_NOTE, _table(THREE_RREA, PAIRS, DELETED)),
     ),
 )

@@ -11,6 +11,7 @@ from experiments.report.methods import (
     PARIS,
     PRASE,
     RREA,
+    THREE_RREA,
     Method,
     model_alone,
 )
@@ -30,7 +31,8 @@ METHODS = (
     replace(EMEA, label="RREA em=paper"),
     replace(DUAL, label="RREA em=dual"),
     replace(ONE_TO_ONE, label="RREA em=one_to_one"),
-    replace(ENSEMBLE, label="three RREA em=one_to_one"),
+    replace(THREE_RREA, label="three RREA em=one_to_one"),
+    replace(ENSEMBLE, label="three RREA and LightEA em=one_to_one"),
 )
 NOTE = (
     "Official folds (`experiment=openea`): 3,000 training, 1,500 validation and 10,500 test links. "
