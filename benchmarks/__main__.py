@@ -19,6 +19,7 @@ BENCHMARKS = {
     "growing-graphs": "updates of a run against new runs after its graphs have grown",
     "mutants": "whether the tests notice small changes of the critical code",
     "load-ntriples": "reading large N-Triples files",
+    "in-parts": "one alignment as a whole and in parts",
 }
 USUAL = ("compare", "hubs", "overhead", "start-up", "default-run")
 """Benchmarks that run without a name, or with ``all``: they need no data sets."""

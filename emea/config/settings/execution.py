@@ -149,8 +149,8 @@ GPU_SETTINGS = ("model=rrea", "em=one_to_one")
 """Like the settings for a CPU, the model comes first."""
 
 INDEPENDENT = "ensemble=independent"
-"""Several encoders, whose agreement makes probabilities reliable; used if model and EM are not chosen
-(docs/exports.md)."""
+"""Several encoders, whose agreement makes probabilities reliable (docs/exports.md); used if neither
+model nor EM is chosen."""
 
 ON_CPU = (INDEPENDENT, "em.iterations=2", "ensemble.shared_fits=1")
 """Fewer iterations, so that three LightEA take about twice as long as one (docs/scale.md)."""
