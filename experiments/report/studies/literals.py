@@ -47,8 +47,8 @@ ENCODED_NOTE = (
 ON_A_CPU: Places = (("dbp15k_fr", 0.0), ("dbp15k_ja", 0.0), ("dbp15k_zh", 0.0))
 ON_A_CPU_NOTE = (
     "`model=lightea em=one_to_one em.iterations=3 literals=similar split=none`, which `emea align` "
-    "chooses for these pairs on a CPU. Japanese is read with `pykakasi`. Seconds are on two cores, "
-    "which other processes used at the same time."
+    "chooses for these pairs on a CPU. Japanese is read with `pykakasi`. Seconds are on two cores "
+    "that other work used at times."
 )
 NAMES_NOTE = (
     "These runs use names and other literals. **Do not compare them with results from structure "
