@@ -122,8 +122,8 @@ class Aligner:
         model: The encoder, an option of ``conf/model``. ``auto`` is ``lightea`` on a CPU, which
             needs no training, and ``rrea`` on a GPU.
         em: ``one_to_one`` (one-to-one inference), ``dual`` (two-way compatibility), ``paper``
-            (EMEA) or ``none``. ``auto`` is ``one_to_one``. If both are ``auto``, three independent
-            encoders are used.
+            (EMEA) or ``none``. ``auto`` is ``one_to_one``. If both are ``auto``, several
+            independent encoders are used (docs/own_graphs.md).
         settings: Further settings as on the command line, such as ``"em.iterations=3"``.
         folder: Folder in which the run keeps all its records and weights. With ``None``, nothing is
             written unless you call ``save``.

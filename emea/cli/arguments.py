@@ -76,7 +76,7 @@ def add_formats_argument(
         nargs="+",
         choices=formats,
         default=default,
-        help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines, Alignment RDF",
+        help="in addition to alignment.tsv: N-Triples, SSSOM, JSON Lines, Alignment RDF, vectors",
     )
 
 

@@ -47,7 +47,7 @@ DIVIDE_EXAMPLES = """examples:
   emea join division
   emea divide --from-run division/joined --parts 4 --out second
 
-The data are two graph files, or settings of emea run. No test link is read."""
+The data are two graph files, or settings of emea run. The parts contain no test links."""
 
 JOIN = """Join the runs of all parts of a divided pair into one run, on which emea predict, show,
 explain and update work. Several runs of each part, such as those of several seeds, are averaged."""

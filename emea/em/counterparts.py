@@ -59,9 +59,9 @@ def weighted_examples(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return features, offsets, correct slots and counts of examples and of their masked copies.
 
-    The copies count so often that links are the share ``value`` of all examples of their side. A
-    link whose pair is not a candidate is an example of no match, too, because other entities with a
-    counterpart lack it among their candidates just as often.
+    A copy has the weight ``(1 - share) / share``, so that the links have the share ``value`` of the
+    total weight of their side. A link whose pair is not a candidate is an example of no match, too,
+    because other entities with a counterpart lack it among their candidates just as often.
     """
     parts, counts = list(examples), [torch.ones(len(one[2])) for one in examples]
     for side, one in enumerate(examples):
@@ -126,11 +126,12 @@ def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> tuple
 
         mean(unlabelled) = share * mean(linked) + (1 - share) * mean(masked)
 
-    With few links, its variance is large. The mean probability of unlabelled entities has hardly
-    any, but it follows the weights, which follow earlier estimates. It is the mean of a normal
-    prior, and the adjusted count is an observation with the variance of a bootstrap over links and
-    entities. If it is negative, links and other entities differ in more than their pairs: entities
-    without a counterpart often have fewer triples, for example. Then it counts less.
+    With few links, its variance is large. The mean probability of unlabelled entities has little,
+    but depends on the weights and thus on earlier estimates. The estimate combines both: a normal
+    prior around this mean, and the adjusted count as an observation with the variance of a
+    bootstrap over links and entities. If the count is negative, links and other entities differ in
+    more than their pairs: entities without a counterpart often have fewer triples, for example.
+    Then it counts less.
 
     Returns:
         The mean and the standard deviation of the posterior.

@@ -26,7 +26,7 @@ PRIORS = {
 
 @dataclass(frozen=True, eq=False)
 class PairFeatures:
-    """Holds the features of the pairs of a table, from the source side and from the target side.
+    """The features of the pairs of a table, from the source side and from the target side.
 
     Args:
         table: The pairs.
@@ -149,13 +149,7 @@ class MatchModel:
     def _example_values(
         self, features: PairFeatures, side: int, examples: Examples
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, offsets and correct slots of the examples of one side, on the CPU.
-
-        Args:
-            features: Features of all pairs.
-            side: 0 for source entities, 1 for target entities.
-            examples: The entities of that side.
-        """
+        """Return features, offsets and slots of the examples of a side (0: source), on the CPU."""
         values, offsets, slots = examples.given(self._columns(features, side))
         if "similarity" in self.names:
             rest = features.log_rest[side][examples.ids]

@@ -147,8 +147,8 @@ def mean_ranking(rankings: Sequence[PairRanking], similarity: Similarity) -> Pai
 def _out_of_fold(rankings: Sequence[PairRanking], visible: Visible) -> list[PairRanking]:
     """Return rankings in which a crossed link's entity has the pairs of one encoder only.
 
-    This is the encoder that was not trained on the link. Its beliefs count as often as those of all
-    encoders, so that they are the mean.
+    This is the encoder that held the link out. Its beliefs are multiplied by the number of
+    encoders, so that they equal the mean over all encoders.
     """
     found = []
     for ranking, view in zip(rankings, visible.of_members(len(rankings)), strict=True):

@@ -51,8 +51,8 @@ class JointReport:
         details: Further numbers by name.
         recomputed: ``[num_source]`` bool: entities that a local update recomputed, if the step
             added some to the given ones.
-        members: Reports whose labels the members of an ensemble train on; empty if all members
-            train on the labels of this report.
+        members: Reports whose labels the members of an ensemble train on; all are equal in shared
+            fits. Empty if the members are not independent.
         shares: Estimated share of the unlabelled entities of each side that have a counterpart;
             ``None`` if it was not estimated.
         votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.

@@ -46,7 +46,7 @@ class TwoWayStep(JointStep):
         evidence = rule.pair_evidence(chosen.features, chosen.matched_inclusions)
         if evidence is None:
             raise ConfigError(
-                "em=dual reasons with the evidence of PARIS: it needs rule=paris, "
+                "The two-way step uses the evidence of PARIS and needs rule=paris, "
                 f"got {type(rule).__name__}."
             )
         if chosen.one_to_one and not (chosen.both_directions and chosen.unmatched):

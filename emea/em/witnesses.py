@@ -94,7 +94,7 @@ class Witnesses(StepWrapper):
         return replace(report, beliefs=found, votes=self.votes, shares=self.shares)
 
     def _hear(self, report: JointReport, ranking: PairRanking, iteration: int) -> bool:
-        """Keep the beliefs of the first and of the last fit on own labels; return whether it is."""
+        """Keep the beliefs of the first and of the last fit on own labels; return if it is one."""
         if self.last_own is not None and iteration > max(self.last_own, 0):
             return False
         self.heard["last" if iteration else "first"] = PairBeliefs.of(ranking)

@@ -1,4 +1,4 @@
-"""Chooses the method for graphs with literals and few or no links.
+"""Chooses the method of ``emea align`` and ``Aligner``, and how many encoders it uses.
 
 PARIS finds what literals support, and leaves the other entities unmatched. EM with an encoder also
 finds entities whose names differ, but only if their neighbours confirm them. So the choice depends
@@ -12,7 +12,13 @@ from functools import partial
 from omegaconf import DictConfig
 
 from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import AUTO, LITERALS, fitting_settings, of_one_encoder
+from emea.config.settings.execution import (
+    AUTO,
+    INDEPENDENT,
+    LITERALS,
+    fitting_settings,
+    of_one_encoder,
+)
 from emea.config.settings.groups import OPTIONAL
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.split import has_literals
@@ -99,7 +105,7 @@ def choose_method(
     settings = [*usual, LITERALS]
     if num_links < LEAST_HELD_OUT and not needs_validation:
         settings.append(NO_VALIDATION)
-    model = settings[0].partition("=")[2]
+    model = "several encoders" if INDEPENDENT in usual else settings[0].partition("=")[2]
     reason = f"EM with {model} was used, because {found}: structure finds what names do not."
     return settings, reason
 

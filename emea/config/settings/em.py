@@ -50,7 +50,7 @@ class NoEMSettings:
 
 @dataclass(frozen=True)
 class TwoWaySettings:
-    """The two-way step of ``em=dual``; all of it is ours (docs/method.md)."""
+    """The two-way step of ``em=dual`` and ``one_to_one``; all of it is ours (docs/method.md)."""
 
     both_directions: bool = setting(
         True, "candidates come from both sides, and beliefs are normalised on both"

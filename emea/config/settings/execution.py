@@ -153,7 +153,7 @@ INDEPENDENT = "ensemble=independent"
 model nor EM is chosen."""
 
 ON_CPU = (INDEPENDENT, "em.iterations=2", "ensemble.shared_fits=1")
-"""Fewer iterations, so that three LightEA take about twice as long as one (docs/scale.md)."""
+"""Fewer iterations, so that three LightEA take about twice as long as one."""
 
 OF_ONE_ENCODER = {"method", "model", "em", "training", "ensemble", "initial_from"}
 """Settings that choose a method, which need not be able to use several encoders."""

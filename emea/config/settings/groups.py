@@ -83,7 +83,7 @@ GROUPS = {
         },
     ),
     "em": Group(
-        "the EM around the model: paper, dual (two-way), or none for only the neural model",
+        "the EM around the model: paper, dual (two-way), one_to_one (two-way matchings), or none",
         {
             "paper": em.PaperEMSettings,
             "dual": em.DualEMSettings,
@@ -125,7 +125,7 @@ GROUPS = {
     ),
     "schedule": Group("epochs that suit a pair and a model; chosen by their names"),
     "variant": Group("settings that belong together, such as a row of a table"),
-    "experiment": Group("the sweep of a table or figure of the paper, with -m"),
+    "experiment": Group("the sweep of a table, a figure or one of our studies, with -m"),
 }
 """All groups, in the order of ``--help``."""
 

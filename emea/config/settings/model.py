@@ -329,7 +329,8 @@ class IndependentSettings:
 
     num_members: int = setting(3, "number of encoders of the run's model", up_to(100))
     models: dict[str, Any] | None = setting(
-        None, "further encoders; ensemble.models.lightea=null removes LightEA"
+        None,
+        "further encoders; the option itself adds LightEA, and null removes it",
     )
     shared_fits: int = setting(
         2,

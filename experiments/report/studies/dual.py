@@ -133,11 +133,11 @@ CHANGED_NOTE = (
 )
 MATCHING_NOTE = (
     "With `em=one_to_one`, beliefs are marginals of one-to-one matchings. Compared with `em=dual`, "
-    "it has two more features, `rare_coverage` and `relation_overlap`, and five EM iterations "
-    "instead of ten. All cells have the same settings, and both methods have the same splits. "
-    "**zh, ja, fr and D_Y are in-sample:** the settings were developed on them with split seed 11 "
-    "and fold 1. EN_FR and EN_DE were not used to choose the features. Four to eight runs "
-    "shared a GPU, so their seconds are too high."
+    "it has two more features, `rare_coverage` and `relation_overlap`, a stronger prior, and five "
+    "EM iterations instead of ten. All cells have the same settings, and both methods have the "
+    "same splits. **zh, ja, fr and D_Y are in-sample:** the settings were developed on them with "
+    "split seed 11 and fold 1. EN_FR and EN_DE were not used to choose the features. Four to eight "
+    "runs shared a GPU, so their seconds are too high."
 )
 ENSEMBLE_NOTE = (
     "`em=one_to_one ensemble=independent`: three RREA and one LightEA, each with its own EM. The "
@@ -146,7 +146,7 @@ ENSEMBLE_NOTE = (
     "splits. That LightEA is added was decided on zh, ja and D_Y with split seed 11 and fold 1, "
     "and on zh, EN_FR and D_Y with 40% of the counterparts deleted and split seed 7; **zh, ja, fr "
     "and D_Y are in-sample** as above. Six runs shared a GPU, so their seconds are too high: "
-    "alone, a run on zh takes 20 s, and one with one encoder 6.4 s."
+    "alone, a run on zh takes 20 s, and one with one encoder 6.4 s (not recorded)."
 )
 THREE_NOTE = (
     "Three RREA encoders without LightEA and without masked examples (commits 5a508520 and "
