@@ -62,7 +62,7 @@ def test_any_part_can_be_off_alone(part: dict[str, Any]) -> None:
 
 
 def test_a_rule_without_evidence_for_pairs_is_refused() -> None:
-    with pytest.raises(ConfigError, match="it needs rule=paris, got AvoidConflict"):
+    with pytest.raises(ConfigError, match="needs rule=paris, got AvoidConflict"):
         TwoWayStep(usual(AvoidConflict, aligned(0).pair), num_candidates=4)
 
 
