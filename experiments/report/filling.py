@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from emea.config.composition import option_names
 from experiments.archive.study import EXPERIMENTS
 from experiments.origins import short_commit
 from experiments.report.line_charts import lines, points, stacked
@@ -96,7 +97,8 @@ def made_report(spec: StudySpec, table: pd.DataFrame, published: Path = EXPERIME
         for part, section in zip(parts, spec.sections, strict=True)
         if not section.optional or (part.table and part.table.reduced().rows)
     )
-    return Report(spec.name, spec.title, spec.note, kept, origin, picture)
+    is_experiment = spec.name in option_names("experiment")
+    return Report(spec.name, spec.title, spec.note, kept, origin, picture, is_experiment)
 
 
 def _part(section: Section, runs: Runs, paper: PaperNumbers) -> Part:

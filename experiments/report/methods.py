@@ -206,17 +206,7 @@ UNREAD_NAMES = replace(
     usual=READ_NAMES.usual | {"literals.transliterate": "never"},
 )
 LIGHTEA = (Source({"method": "emea", "em": "one_to_one", "model": "lightea", "training": "sup"}),)
-LIGHTEA_ONE_TO_ONE = Method("usual settings", "", LIGHTEA, usual=ONE_TO_ONE.usual)
-CHOSEN_ON_D_Y = replace(
-    LIGHTEA_ONE_TO_ONE,
-    label="chosen on D_Y",
-    usual=ONE_TO_ONE.usual
-    | {
-        "em.two_way.features": str(list(FEATURES)),
-        "em.num_candidates": 20,
-        "em.two_way.ridge": 0.02,
-    },
-)
+LIGHTEA_ONE_TO_ONE = Method("LightEA em=one_to_one", "", LIGHTEA, usual=ONE_TO_ONE.usual)
 LIGHTEA_NAMES = Method(
     "LightEA, names",
     "",

@@ -132,7 +132,8 @@ class Runs:
     """The table of runs as one study sees it.
 
     If several runs of a split qualify for a method, the study's own run is used, because a
-    study's runs share their code and their first trainings. Otherwise the latest run is used.
+    study's runs share their code and their first trainings. Otherwise the latest run is used. The
+    study ``choice`` repeats the usual settings for its own comparison; others leave it out.
 
     Args:
         table: The table of runs, see :func:`run_table`.
@@ -142,6 +143,7 @@ class Runs:
     def __init__(self, table: pd.DataFrame, study: str = "") -> None:
         if not table.empty:
             table = table.assign(is_own=table["study"] == study)
+            table = table[table["is_own"] | (table["study"] != "choice")]
             table = table.sort_values(["is_own", "started"], kind="stable")
         self.table = table
         # arrays of Python objects are much faster to search than a data frame

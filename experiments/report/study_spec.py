@@ -129,7 +129,7 @@ class StudySpec:
     """The specification of a report.
 
     Args:
-        name: The name of its folder and of the experiment that makes its runs.
+        name: The name of its folder and of the experiment that makes its runs, if there is one.
         title: The title.
         note: What it shows, in Markdown.
         sections: Its tables.

@@ -3,6 +3,7 @@
 To add a report, add a :class:`~experiments.report.study_spec.StudySpec` to ``STUDIES``.
 """
 
+from experiments.report.studies.choice import CHOICE
 from experiments.report.studies.dangling import DANGLING
 from experiments.report.studies.dual import DUAL_STUDY
 from experiments.report.studies.figures import FIGURE4, FIGURE5, FIGURE6, FIGURE7, FIGURE8
@@ -26,6 +27,7 @@ STUDIES = {
         DUAL_STUDY,
         LITERALS,
         DANGLING,
+        CHOICE,
         ONTOLOGIES,
     )
 }

@@ -6,11 +6,9 @@ from functools import partial
 from experiments.report.columns import Best, Count, Difference, Measured, SplitPValue
 from experiments.report.line_charts import Chart
 from experiments.report.methods import (
-    CHOSEN_ON_D_Y,
     DUAL,
     EMEA,
     ENSEMBLE,
-    LIGHTEA_ONE_TO_ONE,
     ONE_TO_ONE,
     PARIS,
     RREA,
@@ -21,12 +19,11 @@ from experiments.report.methods import (
     validation_from_train,
     without_validation,
 )
-from experiments.report.records import official
 from experiments.report.run_table import Runs
 from experiments.report.significance import SPLITS_NOTE
 from experiments.report.studies.common import ZH, at, percent, plain
 from experiments.report.studies.continued import CONTINUED_SECTIONS
-from experiments.report.studies.openea import LABELLED, OPENEA, PAIRS
+from experiments.report.studies.openea import OPENEA
 from experiments.report.study_spec import (
     DBP15K_CELLS,
     RATIOS,
@@ -327,33 +324,6 @@ FAIR_SECTIONS = (
     *(_other_links(method) for method in (DUAL, ONE_TO_ONE)),
     *(_knowing_the_pool(method) for method in (DUAL, ONE_TO_ONE)),
 )
-FRESH_NOTE = (
-    "The settings of `em=one_to_one` were chosen again on D_Y only (fold 1, and 5% of the links "
-    "with split seed 11; RREA on a GPU, by Hit@1, not recorded): of seven settings, those were "
-    "changed whose best value gained at least .002 over the usual one. These are four instead of "
-    "six features (+.007), 20 instead of 10 candidates (+.003), and `ridge=0.02` instead of 0.05 "
-    "(+.002). Here they are compared on pairs that played no role in this choice, with LightEA on "
-    "a CPU."
-)
-FRESH = Section(
-    "Settings chosen on one pair only",
-    FRESH_NOTE,
-    TableSpec(
-        ("pair", "ratio"),
-        (
-            *(Row((pair, percent(LABELLED)), official(pair), LABELLED) for pair in PAIRS[1:]),
-            *at((("dbp15k_ja", 0.05), ("dbp15k_fr", 0.05))),
-        ),
-        (
-            Measured("usual settings", method=LIGHTEA_ONE_TO_ONE),
-            Measured("chosen on D_Y", method=CHOSEN_ON_D_Y),
-            Difference("difference", "chosen on D_Y", "usual settings"),
-            Count("splits", ("chosen on D_Y",)),
-        ),
-        splits=0,
-        in_csv=False,
-    ),
-)
 DUAL_STUDY = StudySpec(
     "dual",
     "Two-way compatibility (`em=dual`)",
@@ -384,7 +354,6 @@ DUAL_STUDY = StudySpec(
             ),
         ),
         *MATCHING_SECTIONS,
-        FRESH,
         *FAIR_SECTIONS,
         *CONTINUED_SECTIONS,
         Section("One setting changed", CHANGED_NOTE, DUAL_CHANGES),
