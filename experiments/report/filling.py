@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from emea.config.composition import option_names
 from experiments.archive.study import EXPERIMENTS
 from experiments.origins import short_commit
 from experiments.report.line_charts import lines, points, stacked
@@ -14,7 +13,6 @@ from experiments.report.report import Entry, Part, Report, Table
 from experiments.report.run_table import Runs
 from experiments.report.studies import STUDIES
 from experiments.report.study_spec import Row, Scope, Section, StudySpec, TableSpec
-from experiments.report.violins import violins
 
 
 def fill(spec: TableSpec, runs: Runs, paper: PaperNumbers) -> Table:
@@ -84,21 +82,19 @@ def made_report(spec: StudySpec, table: pd.DataFrame, published: Path = EXPERIME
     parts = tuple(_part(section, runs, paper) for section in spec.sections)
     tables = [part.table for part in parts if part.table is not None]
     charts = []
-    for chart in spec.charts:
-        values = points(chart, tables[chart.table].reduced())
-        charts += [lines(chart, values)] if values else []
-    if charts and spec.violins:
-        charts.append(violins(runs))
-    picture = stacked(charts) if charts else None
+    for spec_chart in spec.charts:
+        values = points(spec_chart, tables[spec_chart.table].reduced())
+        charts += [lines(spec_chart, values)] if values else []
     used = {run_id for table in tables for run_id in _run_ids(table)}
+    charts += [picture(runs) for picture in spec.pictures if used]
+    chart = stacked(charts) if charts else None
     origin = provenance(runs.table, used)
     kept = tuple(
         part
         for part, section in zip(parts, spec.sections, strict=True)
         if not section.optional or (part.table and part.table.reduced().rows)
     )
-    is_experiment = spec.name in option_names("experiment")
-    return Report(spec.name, spec.title, spec.note, kept, origin, picture, is_experiment)
+    return Report(spec.name, spec.title, spec.note, kept, origin, chart)
 
 
 def _part(section: Section, runs: Runs, paper: PaperNumbers) -> Part:

@@ -129,14 +129,14 @@ class StudySpec:
     """The specification of a report.
 
     Args:
-        name: The name of its folder and of the experiment that makes its runs, if there is one.
+        name: The name of its folder and of the experiment that makes its runs.
         title: The title.
         note: What it shows, in Markdown.
         sections: Its tables.
         charts: Its charts, which show its tables.
         numbers: Published numbers, relative to the folder of studies.
         prefers: The study whose runs are preferred; by default this one.
-        violins: Whether to draw the distributions of Figure 8, too.
+        pictures: Functions of the runs that draw other charts, below those of tables.
     """
 
     name: str
@@ -146,4 +146,4 @@ class StudySpec:
     charts: tuple[Chart, ...] = ()
     numbers: str = ""
     prefers: str = ""
-    violins: bool = False
+    pictures: tuple[Callable[[Runs], dict[str, Any]], ...] = ()

@@ -14,6 +14,7 @@ from experiments.report.methods import (
 )
 from experiments.report.studies.common import ZH, percent, under_both
 from experiments.report.study_spec import RATIOS, Row, Section, StudySpec, TableSpec
+from experiments.report.violins import violins
 
 SLOW = tuple(product(("alinet", "iptranse"), (1, 10)))
 MODELS = {key: emea_over(*key) for key in (("rrea", 10), ("dual_amn", 10), *SLOW, ("lightea", 10))}
@@ -248,5 +249,5 @@ FIGURE8 = StudySpec(
             y_range=(0, 1),
         ),
     ),
-    violins=True,
+    pictures=(violins,),
 )

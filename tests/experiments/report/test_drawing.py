@@ -4,9 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.archive.study import EXPERIMENTS
+from experiments.report.curves import PAIRS, SHARES, precision_and_recall, reliability
 from experiments.report.drawing import svg
 from experiments.report.line_charts import Chart, lines, points, stacked
+from experiments.report.records import load_records
 from experiments.report.report import Cell, Entry, Table
+from experiments.report.run_table import Runs, run_table
 
 CHART = Chart("a title", 0, "ratio", ("model", "EMEA"), panel="pair", dashed=("model",))
 
@@ -41,3 +45,16 @@ def test_drawings_are_repeatable_and_need_no_other_file() -> None:
 def test_names_are_escaped_in_drawings() -> None:
     chart = Chart("</script> & ü", 0, "ratio", ("EMEA",), series="pair")
     assert "&lt;/script&gt; &amp; ü" in svg(stacked([lines(chart, points(chart, table()))]))
+
+
+def test_curves_are_those_of_the_recorded_runs() -> None:
+    recorded = load_records(EXPERIMENTS / "dangling")
+    runs = Runs(run_table(recorded), "dangling")
+    (run,) = [one for one in recorded if one.name == "data-0.2-s0-paper-final-dangling_EN_FR_40"]
+    panel = precision_and_recall(runs)["concat"][PAIRS.index("EN_FR")]
+    assert panel["title"] == "EN_FR"
+    drawn = [point for point in panel["layer"][0]["data"]["values"] if point["series"] == "EMEA"]
+    expected = [(one["recall"], one["precision"]) for one in run.metrics["sources"]["curve"]]
+    np.testing.assert_allclose([(point["x"], point["y"]) for point in drawn], expected, atol=6e-5)
+    found = reliability(runs)["concat"][0]["layer"][1]["data"]["values"]
+    assert {point["series"] for point in found} == set(SHARES)
