@@ -194,16 +194,13 @@ STRUCTURE = Method(
 )
 SIMILAR_NAMES = {"literals.name": "similar"}
 NAMES = replace(STRUCTURE, label="names", usual=STRUCTURE.usual | SIMILAR_NAMES)
-NAMES_WITHOUT_LINKS = replace(PARIS, label="names", usual=USUAL | SIMILAR_NAMES)
-READ_NAMES = replace(
-    ENSEMBLE,
-    label="names",
-    usual=ENSEMBLE.usual | SIMILAR_NAMES | {"literals.transliterate": "auto"},
-)
+READ = {"literals.transliterate": "auto"}
+UNREAD = {"literals.transliterate": "never"}
+PARIS_NAMES = replace(PARIS, label="names", usual=USUAL | SIMILAR_NAMES | READ)
+UNREAD_PARIS_NAMES = replace(PARIS_NAMES, usual=PARIS_NAMES.usual | UNREAD)
+READ_NAMES = replace(ENSEMBLE, label="names", usual=ENSEMBLE.usual | SIMILAR_NAMES | READ)
 UNREAD_NAMES = replace(
-    READ_NAMES,
-    label="names, not transliterated",
-    usual=READ_NAMES.usual | {"literals.transliterate": "never"},
+    READ_NAMES, label="names, not transliterated", usual=READ_NAMES.usual | UNREAD
 )
 LIGHTEA = (Source({"method": "emea", "em": "one_to_one", "model": "lightea", "training": "sup"}),)
 LIGHTEA_ONE_TO_ONE = Method("LightEA em=one_to_one", "", LIGHTEA, usual=ONE_TO_ONE.usual)
@@ -211,7 +208,7 @@ LIGHTEA_NAMES = Method(
     "LightEA, names",
     "",
     LIGHTEA,
-    usual=ONE_TO_ONE.usual | SIMILAR_NAMES | {"em.iterations": 3, "literals.transliterate": "auto"},
+    usual=ONE_TO_ONE.usual | SIMILAR_NAMES | READ | {"em.iterations": 3},
 )
 THREE_LIGHTEA = Method(
     "three LightEA",

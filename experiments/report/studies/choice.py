@@ -44,11 +44,11 @@ LIGHTEA_CHOSEN = {
 }
 
 NOTE = (
-    "The settings of `em=dual` and `em=one_to_one` were developed on zh, ja and fr, and nearly all "
-    "links that were used for it are test links of the recorded splits. Here, the settings are "
-    "chosen again on D_Y only, and then compared with the usual ones on pairs that played no role "
-    "in this choice. Hit@1 among test targets, RREA on a GPU unless stated. Runs on the same split "
-    "start from the same first training."
+    "The settings of `em=dual` were developed on zh, and those of `em=one_to_one` on zh, ja, fr "
+    "and fold 1 of D_Y. Nearly all links that were used for it are test links of the recorded "
+    "splits. Here, the settings are chosen again on D_Y only, and then compared with the usual "
+    "ones on pairs that played no role in this choice. Hit@1 among test targets, RREA on a GPU "
+    "unless stated. Runs on the same split start from the same first training."
 )
 CHOICE_NOTE = (
     "Each row changes one setting. A setting was changed if its best value gained at least .002 "

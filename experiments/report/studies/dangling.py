@@ -38,7 +38,7 @@ COLUMNS_NOTE = (
 
 FOUR_NOTE = (
     "`em=one_to_one ensemble=independent`: three RREA and one LightEA, each with its own EM. Means "
-    "of three splits. Five or six runs shared a GPU."
+    "of three splits. Several runs shared a GPU."
 )
 METHODS_NOTE = "The other methods on the same pairs, next to four encoders; means of three splits."
 ONE_SPLIT_NOTE = "The same with 0 and 20% deleted. The other methods have one split."

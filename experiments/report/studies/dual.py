@@ -142,13 +142,13 @@ ENSEMBLE_NOTE = (
     "*one encoder* is `em=one_to_one` before it had masked examples, and *gain* is over common "
     "splits. That LightEA is added was decided on zh, ja and D_Y with split seed 11 and fold 1, "
     "and on zh, EN_FR and D_Y with 40% of the counterparts deleted and split seed 7; **zh, ja, fr "
-    "and D_Y are in-sample** as above. Six runs shared a GPU, so their seconds are too high: "
-    "alone, a run on zh takes 20 s, and one with one encoder 6.4 s (not recorded)."
+    "and D_Y are in-sample** as above. Several runs shared a GPU, so their seconds are too high: "
+    "alone, a run on zh takes 20 s, and one with one encoder 6.4 s (neither time is recorded)."
 )
 THREE_NOTE = (
-    "Three RREA encoders without LightEA and without masked examples (commits 5a508520 and "
-    "98ad0f01). The number of shared fits was chosen on zh and ja with split seed 11. Five or six "
-    "runs shared a GPU."
+    "Three RREA encoders without LightEA, from earlier commits: 98ad0f01, without masked examples, "
+    "and 75a4914d (the first three splits at 5%). The number of shared fits was chosen on zh and "
+    "ja with split seed 11. Several runs shared a GPU."
 )
 
 

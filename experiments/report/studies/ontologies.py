@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from experiments.report.columns import Measured
-from experiments.report.methods import NAMES_WITHOUT_LINKS
+from experiments.report.methods import PARIS_NAMES
 from experiments.report.study_spec import Row, Section, StudySpec, TableSpec
 
 PUBLISHED = (
@@ -25,10 +25,7 @@ COLUMNS_NOTE = (
     f"entities* only those for entities that have a gold link. F1 of others: {PUBLISHED}. AML, "
     "LogMap and equal labels on anatomy were scored with the same gold."
 )
-NO_LINKS = replace(
-    NAMES_WITHOUT_LINKS, usual=NAMES_WITHOUT_LINKS.usual | {"literals.transliterate": "auto"}
-)
-FEW_LINKS = replace(NO_LINKS, usual=NO_LINKS.usual | {"split.num_validation": 0})
+FEW_LINKS = replace(PARIS_NAMES, usual=PARIS_NAMES.usual | {"split.num_validation": 0})
 RATIOS = {"anatomy": 0.0133, "identity2014": 0.013671, "dblp_acm": 0.008993}
 """The share of the links of each pair that 20 links are."""
 
@@ -43,9 +40,9 @@ def _rows() -> tuple[Row, ...]:
     rows = tuple(
         Row((name, label), name, share, method)
         for name, few in RATIOS.items()
-        for label, share, method in (("none", 0.0, NO_LINKS), ("20", few, FEW_LINKS))
+        for label, share, method in (("none", 0.0, PARIS_NAMES), ("20", few, FEW_LINKS))
     )
-    return rows + tuple(Row((name, "none"), name, 0.0, NO_LINKS) for name in CATALOGUES)
+    return rows + tuple(Row((name, "none"), name, 0.0, PARIS_NAMES) for name in CATALOGUES)
 
 
 ONTOLOGIES = StudySpec(
