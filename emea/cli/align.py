@@ -82,12 +82,10 @@ def main(arguments: Sequence[str]) -> int:
     from emea.run.method_choice import is_open, suited
 
     compose = partial(_config, options)
-    has_gpu, needs_validation = torch.cuda.is_available(), options.target_precision is not None
+    has_gpu = torch.cuda.is_available()
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
-        config, pair, reason = suited(
-            compose, pair, is_open(options.settings), has_gpu, needs_validation
-        )
+        config, pair, reason = suited(compose, pair, is_open(options.settings), has_gpu)
         result = run_job(config, options.out, pair=pair)
     labels = result.decision.labels[:, 0].tolist()
     given = {result.pair.source.entity_name(entity) for entity in labels}

@@ -115,7 +115,6 @@ def suited(
     pair: GraphPair,
     is_open: bool,
     has_gpu: bool,
-    needs_validation: bool = False,
 ) -> tuple[DictConfig, GraphPair, str | None]:
     """Return a configuration that suits the data, the graphs, and why the method was chosen.
 
@@ -124,13 +123,12 @@ def suited(
         pair: The graphs. If they have literals and few links, these choose the method.
         is_open: Whether the settings of the user leave the method open.
         has_gpu: Whether there is a GPU.
-        needs_validation: Whether links must be held out to choose a threshold.
     """
     if is_open and pair.cardinality != Cardinality.ONE_TO_ONE:
         reason = f"PARIS was used, because cardinality={pair.cardinality} needs it."
         return compose(["method=paris", *([LITERALS] if has_literals(pair) else [])]), pair, reason
     if pair.matched_kinds is not None:
-        compose = partial(_for_ontologies, compose, needs_validation)
+        compose = partial(_for_ontologies, compose)
     usual = usual_settings(pair, has_gpu, with_literals=not num_given(pair))
     if not has_literals(pair) or not are_few(pair):
         return compose(usual if num_given(pair) else [*usual, LITERALS]), pair, None
@@ -140,15 +138,14 @@ def suited(
         return with_them, pair, None
     pair = with_literals(with_them, pair)
     assert pair.literals is not None
+    needs_validation = with_them.export.target_precision is not None
     settings, reason = choose_method(pair.literals, num_given(pair), usual, needs_validation)
     logger.info(reason)
     return compose(settings), pair, reason
 
 
-def _for_ontologies(
-    compose: Callable[[list[str]], DictConfig], needs_validation: bool, settings: list[str]
-) -> DictConfig:
+def _for_ontologies(compose: Callable[[list[str]], DictConfig], settings: list[str]) -> DictConfig:
     """Compose a configuration whose defaults suit the names of ontologies."""
-    similar = compose(settings).literals.name == "similar"
-    added = [*([NAMES_ALIKE] if similar else []), *([] if needs_validation else [LIKELY])]
-    return compose([*settings, *added])
+    usual = compose(settings)
+    named = [NAMES_ALIKE] if usual.literals.name == "similar" else []
+    return compose([*settings, *named, *([] if usual.export.target_precision else [LIKELY])])

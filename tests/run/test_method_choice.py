@@ -68,6 +68,8 @@ def test_links_join_the_anchors_until_there_are_enough() -> None:
     config, _, reason = suited(compose(), pair(4, 19), True, has_gpu=False)
     assert config.literals.name == "similar" and config.split.num_validation == 0
     assert reason is not None
+    precise, _, _ = suited(compose("export.target_precision=0.9"), pair(4, 19), True, has_gpu=False)
+    assert precise.split.num_validation > 0
 
 
 def test_validation_links_are_held_out_if_they_are_needed() -> None:
