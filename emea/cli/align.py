@@ -65,8 +65,8 @@ EXAMPLES = """examples:
 On a GPU it uses three RREA and a LightEA, on a CPU three LightEA, with em=one_to_one; their
 agreement makes probabilities reliable. With few links or none, labels and other literals are used,
 too, and PARIS if the structure of the graphs does not help (docs/literals.md). Any setting of
-`emea run` can follow TARGET as key=value. One encoder is used if you choose a model or a method,
-for more than 100,000 entities, and on a CPU with few links and literals."""
+`emea run` can follow TARGET as key=value. One encoder is used if you choose a model or a method, for
+more than 100,000 entities, and on a CPU for graphs that have literals but few links."""
 
 
 def main(arguments: Sequence[str]) -> int:
