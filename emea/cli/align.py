@@ -48,6 +48,7 @@ NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
 
 SURE, LIKELY = 0.95, 0.5
+NEED_LITERALS = ("literals.", "data.iri_names=true", "data.source_vectors=")
 """Probability or precision that selects sure matches, and probability that selects more."""
 
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
@@ -65,8 +66,8 @@ EXAMPLES = """examples:
 On a GPU it uses three RREA and a LightEA, on a CPU three LightEA, with em=one_to_one; their
 agreement makes probabilities reliable. With few links or none, labels and other literals are used,
 too, and PARIS if the structure of the graphs does not help (docs/literals.md). Any setting of
-`emea run` can follow TARGET as key=value. One encoder is used if you choose a model or a method, for
-more than 100,000 entities, and on a CPU for graphs that have literals but few links."""
+`emea run` can follow TARGET as key=value. One encoder is used if you choose a model or a method,
+for more than 100,000 entities, and on a CPU for graphs that have literals but few links."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -119,6 +120,8 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     """Compose the configuration; settings of the user override the defaults."""
     given = {key: value for key, value in vars(options).items() if value is not None}
     usual = list(settings)
+    if any(one.startswith(NEED_LITERALS) for one in options.settings):
+        usual = [*(one for one in usual if one != LITERALS), LITERALS]
     if "em=none" in options.settings:  # then the settings of EM and its rule have no effect
         usual = [*(one for one in settings if not one.startswith("em.")), "rule=none"]
     named = data_settings({key: given[key] for key in FILES if key in given})
@@ -164,10 +167,11 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
                 f"{judged['num_links']:,} {name} link{plural}, {_seen(name, metrics)}."
             )
     if export["reached"] is False and export["threshold"] is not None:
+        wanted, most = export["target_precision"], export["confirmable"]
+        at_most = f": they can confirm at most {most:.2f}" if most < wanted else ""
         lines.append(
-            f"A precision of {export['target_precision']:g} is expected, but not confirmed: "
-            f"{links['validation']:,} validation links can confirm at most "
-            f"{export['confirmable']:.2f}."
+            f"A precision of {wanted:g} is expected, but the {links['validation']:,} validation "
+            f"links do not confirm it{at_most}."
         )
     if "counterparts" in metrics:
         lines.append(_counterparts(metrics["counterparts"]["source"], links["validation"]))
@@ -211,8 +215,8 @@ def _anchors(literals: "Numbers") -> str:
     """Summarise the pairs of entities that unambiguous literals suggest."""
     if not literals["num_anchors"]:
         return (
-            "No literal is equal or similar and unambiguous in both graphs. If IRIs contain names, "
-            "try data.iri_names=true."
+            "No literal suggests a pair: none is equal or similar and unambiguous in both graphs. "
+            "If the graphs have no literals, but names in IRIs, try data.iri_names=true."
         )
     kinds = [
         f"{kind['num']:,} {name} (estimated precision {kind['precision_estimate']:.2f})"

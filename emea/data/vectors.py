@@ -107,7 +107,9 @@ def _names_beside(path: Path) -> list[str]:
     listed = path.with_suffix(".txt")
     try:
         with open_regular(listed) as file:
-            return file.read().decode().removesuffix("\n").split("\n")
+            return (
+                file.read().decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n").split("\n")
+            )
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path.name} needs the names of its entities, one in each line of {listed}: {error}"

@@ -241,13 +241,9 @@ class Explainer:
         beliefs: Beliefs,
         supporters: set[int],
     ) -> tuple[Unmatched, ...]:
-        """Return the neighbours of an entity that do not support the pair.
+        """Return the neighbours of an entity (``here``) that do not support its pair.
 
-        Args:
-            here: The entity and its graph.
-            there: The other entity of the pair and its graph.
-            beliefs: Counterparts of the entities of this graph.
-            supporters: Neighbours that support the pair.
+        The beliefs are those in the counterparts of the entities of its graph.
         """
         (side, entity), (other, counterpart) = here, there
         near, found = set(other.neighbours(counterpart)), []

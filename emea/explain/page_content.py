@@ -111,12 +111,7 @@ def shown_settings(run: FinishedRun) -> ExportSettings:
 
 
 def _side(graph: KnowledgeGraph, shown: KnowledgeGraph) -> Json:
-    """Return a graph.
-
-    Args:
-        graph: The graph of the run.
-        shown: The same graph with the literals that are evidence as further entities.
-    """
+    """Return a graph; ``shown`` has the literals that are evidence as further entities."""
     names = [beginning(name) for name in shown.all_entity_names]
     # the names of entities must be complete, because decisions are saved with them
     names[: graph.num_entities] = graph.all_entity_names

@@ -17,7 +17,7 @@ from emea.data.graph import KnowledgeGraph
 MOST_NEIGHBOURS = 100
 """Neighbours with more neighbours than this are ignored: they agree for wrong pairs, too."""
 
-LEAST_CHECKED = 50
+LEAST_CHECKED = 20
 """Pairs with compared neighbours that a kind needs to be the example of right pairs."""
 
 LEAST_LIFT = 0.1
@@ -27,8 +27,8 @@ NUM_COUNTS, NUM_SHARES = 4, 3
 NUM_LEVELS = NUM_COUNTS * NUM_SHARES
 """Levels of agreement: 0, 1, 2 or more neighbours, of which none, few or at least half agree."""
 
-PRIOR_WEIGHT = 10.0
-"""Pairs that the prior precision of a kind counts for."""
+PRIOR_WEIGHT, SURE_PRIOR = 10.0, 0.7
+"""Pairs that the prior precision of a kind counts for, and from which value it always counts."""
 
 ROUNDS = 50
 
@@ -136,8 +136,11 @@ def _estimate(
     enough = num_checked >= LEAST_CHECKED
     decoy_counts, decoy_agreeing = neighbours.agreement(decoys, anchors)
     chance = decoy_agreeing.sum() / max(1, decoy_counts.sum())
-    if not enough.any() or share[enough].max() < chance + LEAST_LIFT:
+    if not enough.any():
         return None
+    if share[enough].max() < chance + LEAST_LIFT:  # neighbours disagree; names may still be right
+        doubted = np.where(prior < SURE_PRIOR, PRIOR_WEIGHT / np.maximum(num_checked, 1), 1.0)
+        return Support(prior * np.where(enough, doubted, 1.0), np.ones(len(pairs)))
     example = kinds == np.flatnonzero(enough)[share[enough].argmax()]
     levels = _levels(counts, agreeing)
     right = _distribution(levels[example])

@@ -132,12 +132,8 @@ class MlflowTracker(Tracker):
     def _attempt(self, action: Callable[[], T], folder: Path) -> T | None:
         """Make a call; if it fails, log the error once and stop contacting MLflow.
 
-        Args:
-            action: The call.
-            folder: The folder that `emea sync` can import later.
-
-        Returns:
-            The result of the call; ``None`` if it failed, or another one before it.
+        The result is ``None`` if this call failed, or another one before it. `emea sync` can import
+        the folder later.
         """
         if self._has_failed:
             return None

@@ -29,11 +29,10 @@ logger = logging.getLogger(__name__)
 LEAST_CONFIRMING = 3.0
 """Agreeing neighbours of a right pair from which EM finds more than PARIS (docs/literals.md)."""
 
-FEW_LINKS, FEW_SHARE = 10, 0.1
-"""Links are few, so that literals help, below this number or share of the smaller graph."""
-
-LEAST_HELD_OUT = 100
-"""With fewer links and literals, no validation links are held out: too few would mislead."""
+FEW_LINKS, FEW_SHARE = 100, 0.1
+"""Links are few, so that literals help, below this number or share of the smaller graph. With
+literals and fewer links than this number, none are held out: so few validation links would mislead.
+"""
 
 MANY_ENTITIES = 100_000
 """Graphs with more entities together are aligned by one encoder: time and memory count more."""
@@ -103,7 +102,7 @@ def choose_method(
         reason = f"PARIS was used, because {found}: names and values decide."
         return ["method=paris", LITERALS], reason
     settings = [*usual, LITERALS]
-    if num_links < LEAST_HELD_OUT and not needs_validation:
+    if num_links < FEW_LINKS and not needs_validation:
         settings.append(NO_VALIDATION)
     model = "several encoders" if INDEPENDENT in usual else settings[0].partition("=")[2]
     reason = f"EM with {model} was used, because {found}: structure finds what names do not."
@@ -131,7 +130,8 @@ def suited(
         compose = partial(_for_ontologies, compose)
     usual = usual_settings(pair, has_gpu, with_literals=not num_given(pair))
     if not has_literals(pair) or not are_few(pair):
-        return compose(usual if num_given(pair) else [*usual, LITERALS]), pair, None
+        needs_them = not num_given(pair) or pair.source.vectors
+        return compose([*usual, LITERALS] if needs_them else usual), pair, None
     usual = usual_settings(pair, has_gpu, with_literals=True)
     with_them = compose([*usual, LITERALS])
     if not is_open or with_them.literals.name == "none":
@@ -148,4 +148,6 @@ def _for_ontologies(compose: Callable[[list[str]], DictConfig], settings: list[s
     """Compose a configuration whose defaults suit the names of ontologies."""
     usual = compose(settings)
     named = [NAMES_ALIKE] if usual.literals.name == "similar" else []
-    return compose([*settings, *named, *([] if usual.export.target_precision else [LIKELY])])
+    return compose(
+        [*settings, *named, *([LIKELY] if usual.export.target_precision is None else [])]
+    )

@@ -190,10 +190,7 @@ def recorded(
 def _tracked(tracker: Tracker, folder: Path, config: DictConfig) -> Iterator[None]:
     """Close the tracker's run with the status and the reason of its end.
 
-    Args:
-        tracker: The tracker.
-        folder: The folder of the run.
-        config: Its configuration. The user names its modules and its host again to resume the run.
+    The user names the modules and the host of the configuration again to resume the run.
     """
     try:
         yield

@@ -91,12 +91,7 @@ def _values(overrides: Sequence[str]) -> dict[str, str]:
 
 
 def _job_name(usual: str, *, _root_: DictConfig) -> str:
-    """Return the name of a job's folder: what its sweep varies, such as ``em_dual-seed_1``.
-
-    Args:
-        usual: The name if the sweep varies nothing.
-        _root_: The config of the job.
-    """
+    """Return the name of a job's folder: what its sweep varies, such as ``em_dual-seed_1``."""
     hydra = _root_.hydra
     values = _swept_values(Path(hydra.sweep.dir), [str(text) for text in hydra.overrides.task])
     swept = "-".join(f"{key}_{value}" for key, value in values.items())

@@ -92,11 +92,7 @@ def _only_first(
 ) -> IntArray:
     """Return the triples of a graph that another graph lacks.
 
-    Args:
-        one: The graph.
-        other: The other graph.
-        entities: Ids of the first graph's entities in the other, or ``NO_MATCH``.
-        relations: Ids of the first graph's relations in the other, or ``NO_MATCH``.
+    Entities and relations are the ids of the first graph's in the other, or ``NO_MATCH``.
     """
     head, relation, tail = one.triples.T
     renamed = np.stack([entities[head], relations[relation], entities[tail]], axis=1)

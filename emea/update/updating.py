@@ -15,6 +15,7 @@ from emea.data.arrays import NO_MATCH, IntArray, are_among
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import check_rejected
+from emea.em.two_way_step import LIKELY
 from emea.errors import DataError
 from emea.fit.checkpoint import below
 from emea.fit.tensor_file import read_tensors
@@ -116,13 +117,15 @@ class Update:
         kept = (moved != NO_MATCH).all(1) & _apart(moved, train)
         moved, weights = moved[kept], probs[torch.from_numpy(kept)]
         num_source, num_target = self.pair.source.num_entities, self.pair.target.num_entities
-        # crossed links are validation links, too: no encoder starts from all of them
-        certain = train[: 0 if self.run.split.supervision.is_crossed else None]
+        # crossed links are validation links, too: no encoder starts from all, and folds may change
+        is_crossed = self.run.split.supervision.is_crossed
+        certain = train[: 0 if is_crossed else None]
         known = Matching.of_links(torch.from_numpy(certain.copy()), num_source, num_target)
         known.targets[moved[:, 0]] = torch.from_numpy(moved[:, 1])
         known.probs[moved[:, 0]] = weights.double()
         checkpoint = self.run.folder / CHECKPOINT_FILE
-        encoder = below(read_tensors(checkpoint)[0], "module.") if checkpoint.exists() else {}
+        has_weights = checkpoint.exists() and not is_crossed
+        encoder = below(read_tensors(checkpoint)[0], "module.") if has_weights else {}
         entities = [RowMap(one.old_entities, one.old.num_entities) for one in self.versions]
         relations = [RowMap(one.old_relations, one.old.num_relations) for one in self.versions]
         maps = [joint_rows(entities), joint_rows(relations, 2), joint_rows(relations, 1)]
@@ -164,25 +167,29 @@ def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False)
     mark = {"updated_from": run.header.run_id, **({"is_local": True} if is_local else {})}
     config.data = {"name": run.pair.name, **mark, **kept}
     # all links keep their parts, so a run without validation links gets none
-    none = [] if run.split.supervision.is_crossed else ["split.num_validation=0"]
+    none = [] if len(run.split.supervision.validation) else ["split.num_validation=0"]
     config.split = composed(["data=files", "split=known", *none]).split
     config.initial_from = None
     config.skip_recorded = False  # a recorded run with these settings did not start from this one
     if config.em.get("iterations"):
         config.em.iterations = max(1, min(int(config.em.iterations), iterations))
-    has_weights = (run.folder / CHECKPOINT_FILE).exists()
+    is_crossed = run.split.supervision.is_crossed
+    has_weights = (run.folder / CHECKPOINT_FILE).exists() and not is_crossed
     if has_weights and run.neural is not None and not config.model.get("restart"):
         config.model.initial_epochs = config.model.epochs_per_iteration
     return config
 
 
 def mutual_matches(run: FinishedRun) -> tuple[Tensor, Tensor]:
-    """Return the pairs in which each entity is the other's most probable one, and their beliefs."""
-    beliefs = run.beliefs
+    """Return the pairs in which each entity is the other's most probable one, and their beliefs.
+
+    If beliefs know that entities may lack a counterpart, they are at least 0.5, as in the EM.
+    """
+    beliefs, least = run.beliefs, LIKELY if "counterparts" in run.metrics else 0.0
     probs, targets = beliefs.probs.max(1).values, beliefs.best_targets()
     best = probs.new_zeros(run.pair.target.num_entities)
     best.scatter_reduce_(0, beliefs.targets.flatten(), beliefs.probs.flatten(), "amax")
-    sources = ((probs > 0) & (probs >= best[targets])).nonzero().squeeze(1)
+    sources = ((probs > least) & (probs >= best[targets])).nonzero().squeeze(1)
     # if several source entities tie for a target, none of them has it
     claims = torch.bincount(targets[sources], minlength=len(best))
     sources = sources[claims[targets[sources]] == 1]

@@ -86,8 +86,8 @@ def test_a_chosen_precision_is_not_the_precision_of_all_matches(
     given = [*LINKS, "--target-precision", "0.5", "--out", str(tmp_path / "result")]
     assert main(["align", *FILES, *QUICK, *given]) == 0
     shown = capsys.readouterr().out
-    assert "A precision of 0.5 is expected, but not confirmed: 4 validation links" in shown
-    assert "can confirm at most 0.47.\n" in shown
+    assert "A precision of 0.5 is expected, but the 4 validation links do not confirm it" in shown
+    assert "they can confirm at most 0.47.\n" in shown
     assert "Only sure matches:" in shown  # the threshold is low
     caplog.clear()
     assert main(["show", given[-1], "--no-open"]) == 0
@@ -148,6 +148,9 @@ def test_few_links_suggest_settings_that_use_names_in_iris(
     shown = capsys.readouterr()
     assert "9 pairs are suggested by unambiguous literals: 9 equal" in shown.out
     assert "as evidence with" not in shown.err
+    for settings in (["data.iri_names=true"], [iri_names.split()[1], "literals.negative=false"]):
+        assert main(["align", *files, *settings, *given]) == 0
+        assert "9 pairs are suggested by unambiguous literals" in capsys.readouterr().out
 
 
 def test_with_few_links_literals_are_used_unless_the_user_leaves_them_out(

@@ -52,6 +52,7 @@ def align_small(folder: Path, out: Path, *arguments: str) -> None:
     """Align the earlier versions of a pair with a small encoder."""
     files = [str(folder / name) for name in ("s_old.tsv", "t_old.tsv")]
     settings = ["model.encoder.dim=64", "model.encoder.output_dim=64", "data.on_error=skip"]
+    settings.append("ensemble=none")
     links = ["--links", str(folder / "links.tsv"), "--out", str(out)]
     assert emea(["align", *files, *settings, *links, *arguments]) == 0
 
@@ -94,6 +95,7 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
     source, _ = update.versions
     assert not len(source.added) and not len(source.removed)
     start = update.start()
+    assert (mutual_matches(run)[1] > 0.5).all()  # others probably lack a counterpart
     old_name, new_name = run.pair.source.entity_name, update.pair.source.entity_name
     old_target, new_target = run.pair.target.entity_name, update.pair.target.entity_name
     pairs, probs = mutual_matches(run)
@@ -145,6 +147,16 @@ def test_an_update_of_an_update_reads_files_as_the_run_did(tmp_path: Path) -> No
         assert load_run(new).pair.source.num_entities == size - 1
     (tmp_path / "l.ttl").write_text(f"@prefix a: <http://a/{'x' * 60}> . a:a a:b a:c .")
     assert emea(["update", runs[2], "--source", str(tmp_path / "l.ttl")]) == 1  # a long IRI
+
+
+def test_a_run_with_a_target_precision_is_updated(place: Path, tmp_path: Path) -> None:
+    given = ["--target-precision", "0.9", "model=lightea", "em=one_to_one", "em.iterations=1"]
+    align_small(place, tmp_path / "run", *given)
+    more = ["--links", str(place / "more.tsv"), "--out", str(tmp_path / "new")]
+    assert emea(["update", str(tmp_path / "run"), *more]) == 0
+    before, after = (load_run(tmp_path / name) for name in ("run", "new"))
+    assert after.metrics["export"]["target_precision"] == 0.9
+    assert len(after.split.supervision.validation) == len(before.split.supervision.validation)
 
 
 def test_a_run_with_the_released_protocol_needs_test_links(
@@ -288,18 +300,19 @@ def test_later_decisions_about_a_pair(larger: Path) -> None:
         Update.of(run, source, target, empty, run.split.supervision.validation[:1])
     # a rejected test link is an ordinary rejected pair, and can be accepted later
     accepted, rejected = run.split.test[:1], run.split.test[:2]
-    free = np.setdiff1d(np.arange(run.pair.source.num_entities), run.pair.links[:, 0])
-    unmatched = np.append(free, accepted[0, 0])  # the last one is linked now
-    before = replace(run, pair=replace(run.pair, rejected=rejected, unmatched=unmatched))
-    pair = Update.of(before, source, target, accepted, empty).pair
+    known = replace(run.split, test=run.split.test[:-3])  # without the last links
+    last, links = run.split.test[-3:], run.pair.links
+    rest = replace(run.pair, links=links[~np.isin(links[:, 0], last[:, 0])])
+    before = replace(run, split=known, pair=replace(rest, rejected=rejected, unmatched=last[:, 0]))
+    added = np.concatenate([accepted, last[:1]])  # the first of them is linked now
+    pair = Update.of(before, source, target, added, empty).pair
     assert pair.rejected is not None and pair.official is not None
     names = [pair.source.entity_name(one) for one in pair.rejected[:, 0]]
     assert names == [source.entity_name(rejected[1, 0])]
-    assert pair.unmatched is not None and len(pair.unmatched) == len(free)
-    assert all(
-        pair.source.entity_name(one) != source.entity_name(accepted[0, 0]) for one in pair.unmatched
-    )
-    assert len(pair.official.train) == len(run.split.supervision.train) + 1
+    assert pair.unmatched is not None
+    names = [pair.source.entity_name(one) for one in pair.unmatched]
+    assert set(names) == {source.entity_name(one) for one in last[1:, 0]}
+    assert len(pair.official.train) == len(run.split.supervision.train) + 2
 
 
 @pytest.mark.slow

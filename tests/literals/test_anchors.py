@@ -48,12 +48,15 @@ def test_the_precision_of_a_kind_is_estimated_without_links(share: float) -> Non
     assert found.num_confirming == pytest.approx(degrees.mean(), rel=0.2)
 
 
-def test_neighbours_say_nothing_if_no_pair_is_right() -> None:
+@pytest.mark.parametrize(("prior", "least", "most"), [(0.8, 0.8, 0.8), (0.6, 0.0, 0.05)])
+def test_a_low_prior_does_not_count_if_no_pair_is_right(
+    prior: float, least: float, most: float
+) -> None:
     pair, pairs = pair_of_pairs(np.zeros(NUM, dtype=bool))
     decoys = np.stack([pairs[:, 0], np.roll(pairs[:, 1], 7)], axis=1)
-    neighbours, prior = Neighbours(pair.source, pair.target), np.array([0.8])
-    found = structure_support(neighbours, pairs, np.zeros(NUM, dtype=np.int64), prior, decoys)
-    assert found.precision[0] == 0.8 and (found.likelihood_ratio == 1).all()
+    neighbours, priors = Neighbours(pair.source, pair.target), np.array([prior])
+    found = structure_support(neighbours, pairs, np.zeros(NUM, dtype=np.int64), priors, decoys)
+    assert least <= found.precision[0] <= most and (found.likelihood_ratio == 1).all()
     assert found.num_confirming == 0
 
 

@@ -15,6 +15,7 @@ from emea.errors import DataError, UserError
 from emea.literals.match_literals import EqualLiterals
 from emea.literals.similar_items import similar_vectors
 from emea.record.pair_file import read_pair, write_pair
+from emea.run.finished_run import load_run
 from emea.run.job import run_job
 
 from ..usual import usual
@@ -75,6 +76,10 @@ def test_all_formats_have_the_same_content(tmp_path: Path) -> None:
         found = read_vectors(path, NAMES)
         np.testing.assert_array_equal(found.entities, np.arange(NUM))
         np.testing.assert_array_equal(found.values, values[::-1])
+    paths[0].with_suffix(".txt").write_bytes(
+        "\r\n".join(["\ufeff" + names[0], *names[1:]]).encode()
+    )
+    np.testing.assert_array_equal(read_vectors(paths[0], NAMES).values, values[::-1])
 
 
 @pytest.mark.parametrize(
@@ -186,8 +191,10 @@ def test_a_run_without_links_uses_vectors_and_writes_its_own(tmp_path: Path) -> 
         read_graph(graph, vectors=[tmp_path / "run" / f"{side}_vectors.npy"])
         for graph, side in zip(graphs, ("source", "target"), strict=True)
     ]
-    aligner = Aligner().fit(*sides)
-    found = [
-        one.target is not None and one.target[9:] == one.source[9:] for one in aligner.predict()
-    ]
-    assert np.mean(found) > 0.95
+    links = [(f"http://a/{number}", f"http://b/{number}") for number in range(NUM)]
+    for known in ([], links[:100]):  # vectors are used although there are many links
+        aligner = Aligner().fit(*sides, known)
+        right = {(one.source, one.target) for one in aligner.predict()} & set(links)
+        assert len(right) > 0.95 * NUM
+        aligner.save(tmp_path / f"saved{len(known)}")
+        assert load_run(tmp_path / f"saved{len(known)}").config.literals.name == "similar"

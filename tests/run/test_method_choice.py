@@ -63,8 +63,8 @@ def test_the_user_decides_first() -> None:
 
 
 def test_links_join_the_anchors_until_there_are_enough() -> None:
-    assert are_few(pair(4, 19)) and not are_few(pair(4, 20))
-    assert suited(compose(), pair(4, 20), True, has_gpu=False)[0].literals.name == "none"
+    assert are_few(pair(4, 99)) and not are_few(pair(4, 100))
+    assert suited(compose(), pair(4, 100), True, has_gpu=False)[0].literals.name == "none"
     config, _, reason = suited(compose(), pair(4, 19), True, has_gpu=False)
     assert config.literals.name == "similar" and config.split.num_validation == 0
     assert reason is not None
