@@ -44,6 +44,7 @@ class Visible:
             instead of the validation links. EM uses them like all other training links.
         uses_test_links: Whether any of these contains test links.
         rejected: ``[n, 2]`` pairs that a person rejected; ``None`` if there are none.
+        in_folds: Whether independent encoders hold out folds although links are not crossed.
     """
 
     train: IntArray
@@ -58,11 +59,17 @@ class Visible:
     mining_targets: IntArray | None = None
     rejected: IntArray | None = None
     stopping_links: IntArray | None = None
+    in_folds: bool = False
 
     @property
     def is_crossed(self) -> bool:
         """Whether each link is used for training and for validation."""
         return are_crossed(self.train, self.validation)
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether each independent encoder holds out another fold of the training links."""
+        return self.in_folds or self.is_crossed
 
     @property
     def held_out(self) -> IntArray:
@@ -75,12 +82,14 @@ class Visible:
         return self.train[: 0 if self.is_crossed else None]
 
     def of_members(self, num_members: int) -> list["Visible"]:
-        """Return the links of each independent encoder; it holds out its fold of crossed links."""
-        if not self.is_crossed:
+        """Return the links of each independent encoder; its fold is for validation."""
+        if not self.has_folds:
             return [self] * num_members
-        folds = [np.arange(len(self.train)) % num_members == fold for fold in range(num_members)]
+        held, links = self.held_out, self.train
+        folds = [np.arange(len(links)) % num_members == fold for fold in range(num_members)]
         return [
-            replace(self, train=self.train[~fold], validation=self.train[fold]) for fold in folds
+            replace(self, train=links[~fold], validation=np.concatenate([held, links[fold]]))
+            for fold in folds
         ]
 
     @property

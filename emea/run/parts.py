@@ -161,6 +161,7 @@ def build_parts(
     stops = settings.models[0].early_stopping
     if stops is not None and stops.held_out:
         visible = visible.holding_out(stops.held_out, seed)
+    visible = replace(visible, in_folds=bool(nodes.get("ensemble", {}).get("folds")))
     graph = join_graphs(pair)
     make_models = [partial(_build_model, model, graph) for model in settings.models]
     module = _build_module(settings, pair, make_models)
@@ -181,7 +182,7 @@ def build_parts(
         None if stops is None else stops.every,
         pair.target.num_entities,
     )
-    data.relabel(labels if visible.is_crossed else labels[:1])
+    data.relabel(labels if visible.has_folds else labels[:1])
     return Parts(
         module=module,
         data=data,

@@ -54,6 +54,31 @@ def test_each_encoder_holds_out_another_part() -> None:
     assert sorted(map(tuple, held_out.tolist())) == sorted(map(tuple, links.tolist()))
     usual = Strict()(Split(Supervision(links[:5], links[5:]), links[:0]))
     assert all(view is usual for view in usual.of_members(3))
+    views = replace(usual, in_folds=True).of_members(3)
+    for view in views:
+        assert view.validation[:3].tolist() == links[5:].tolist()
+        both = np.concatenate([view.train, view.validation[3:]])
+        assert sorted(map(tuple, both.tolist())) == sorted(map(tuple, links[:5].tolist()))
+    held_out = np.concatenate([view.validation[3:] for view in views])
+    assert sorted(map(tuple, held_out.tolist())) == sorted(map(tuple, links[:5].tolist()))
+
+
+def test_encoders_with_folds_are_trained_on_their_own_links(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    config = tiny_config(*CROSSED, "split=random", "ratio.value=0.2", "ensemble.folds=true")
+    result = run_job(config, tmp_path / "run")
+    known = result.split.supervision
+    visible = Strict()(result.split)
+    assert not known.is_crossed and len(known.validation)
+    parts = build_parts(RunConfig.of(config), result.pair, visible, print, torch.device("cpu"))
+    views = replace(visible, in_folds=True).of_members(3)
+    for view, labels in zip(views, parts.data.member_labels, strict=True):
+        links = labels.links.numpy() - [0, result.pair.source.num_entities]
+        assert links.tolist() == view.train.tolist() and len(links) < len(known.train)
+    given = torch.from_numpy(known.train.copy())
+    assert result.decision.answer.best_targets()[given[:, 0]].tolist() == given[:, 1].tolist()
+    assert result.metrics["num_links"]["train"] == len(given)
 
 
 def test_the_mean_has_the_beliefs_of_the_encoder_that_held_a_link_out() -> None:

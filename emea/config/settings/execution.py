@@ -152,8 +152,9 @@ INDEPENDENT = "ensemble=independent"
 """Several encoders, whose agreement makes probabilities reliable (docs/exports.md); used if neither
 model nor EM is chosen."""
 
-ON_CPU = (INDEPENDENT, "em.iterations=2", "ensemble.shared_fits=1")
-"""Fewer iterations, so that three LightEA take about twice as long as one."""
+ON_CPU = (INDEPENDENT, "em.iterations=2", "ensemble.shared_fits=1", "ensemble.folds=true")
+"""Fewer iterations, so that three LightEA take about twice as long as one; they only differ by
+random numbers, so each is trained on other links."""
 
 OF_ONE_ENCODER = {"method", "model", "em", "training", "ensemble", "initial_from"}
 """Settings that choose a method, which need not be able to use several encoders."""

@@ -338,3 +338,6 @@ class IndependentSettings:
         up_to(10_000, 0),
         source="ours, by Hit@1 on split seed 11 of zh and ja",
     )
+    folds: bool = setting(
+        False, "each encoder holds out training links of its own, to fit its weights", source="ours"
+    )
