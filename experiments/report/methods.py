@@ -45,6 +45,9 @@ USUAL: dict[str, Any] = {
 LIGHTEA_MEMBER = "ensemble.models.lightea.name"
 """The further model of independent encoders; runs that are older than the setting lack it."""
 
+FOLDS = "ensemble.folds"
+"""Whether each encoder is trained on other links; runs that are older than the setting lack it."""
+
 COMMON: dict[str, Any] = {
     "seed": RunSettings.seed,
     **_defaults(RandomSplitSettings, "split", "num_validation", "validation_from"),
@@ -53,6 +56,7 @@ COMMON: dict[str, Any] = {
     "search.name": "exact",
     "ensemble.name": "none",
     LIGHTEA_MEMBER: "none",
+    FOLDS: False,
     "literals.name": "none",
     "literals.transliterate": "none",  # runs that are older than the setting
     "protocol.test_pool": False,  # a setting of earlier versions
@@ -214,8 +218,9 @@ THREE_LIGHTEA = Method(
     "three LightEA",
     "",
     LIGHTEA,
-    usual=THREE_RREA.usual | {"em.iterations": 2, "ensemble.shared_fits": 1},
+    usual=THREE_RREA.usual | {"em.iterations": 2, "ensemble.shared_fits": 1, FOLDS: True},
 )
+WITHOUT_FOLDS = replace(THREE_LIGHTEA, usual=THREE_LIGHTEA.usual | {FOLDS: False})
 RREA_SEMI = Method(
     "RREA (semi)",
     "rrea_semi",

@@ -99,12 +99,12 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("decoding", [*option_names("decoding"), "csls", "cosine"])
+@pytest.mark.parametrize("decoding", option_names("decoding"))
 def test_another_decoding_answers_as_a_run_with_it(
     decoding: str, usual: Path, tiny_config: Configs, tmp_path: Path
 ) -> None:
     predict(load_run(usual), tmp_path / "out", ExportSettings(), decoding)
-    if decoding in ("greedy", "csls", "cosine"):
+    if decoding == "greedy":
         folder = usual
     else:
         folder = tmp_path / "other"

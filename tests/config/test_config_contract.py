@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from emea.config.settings.em import DualEMSettings
 from experiments.batch import jobs
 
 OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "seeds.tsv"
 GIVEN_BY_THE_RUN = {
     *("graph", "pair", "device", "params", "source", "target", "split", "search"),
     *("visible", "decoder", "rule", "num_candidates"),
@@ -132,5 +134,7 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
     ],
 )
 def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
-    check_overrides(["-m", f"experiment={experiment}"])
-    assert jobs(experiment)
+    files = [f"data.{key}={EXAMPLE}" for key in ("source", "target", "links")]
+    more = files if experiment == "ontologies" else []  # its files are not in the repository
+    check_overrides(["-m", f"experiment={experiment}", *more])
+    assert jobs(experiment, more)
