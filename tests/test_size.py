@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted((ROOT / "emea").rglob("*.py"))
 
-MAX_LINES = {"emea": 40_000, "tests": 39_720}
+MAX_LINES = {"emea": 40_000, "tests": 39_800}
 MAX_MODULES = 250
 MAX_FILES_PER_FOLDER = 25
 MAX_LINES_PER_FUNCTION = 60

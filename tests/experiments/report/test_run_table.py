@@ -14,6 +14,7 @@ from experiments.report.methods import (
     DUAL_PARTS,
     EMEA,
     EMEA_DENSE,
+    FOLDS,
     LIGHTEA_MEMBER,
     PARIS,
     PRASE,
@@ -105,7 +106,7 @@ def test_what_all_runs_have_in_common_are_the_defaults() -> None:
     configured = comparable_settings(defaults("data=zh"))
     stopping = {"model.early_stopping.held_out"}
     # settings of earlier versions, and those that runs of earlier versions lack
-    earlier = {"literals.transliterate", "protocol.test_pool", LIGHTEA_MEMBER}
+    earlier = {"literals.transliterate", "protocol.test_pool", LIGHTEA_MEMBER, FOLDS}
     others = {key for key in COMMON if key not in stopping} - earlier
     assert {key: configured[key] for key in others} == {key: COMMON[key] for key in others}
     configured = comparable_settings(defaults("data=zh", "model=alinet"))
