@@ -66,7 +66,8 @@ def test_each_encoder_holds_out_another_part() -> None:
 def test_encoders_with_folds_are_trained_on_their_own_links(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
-    config = tiny_config(*CROSSED, "split=random", "ratio.value=0.2", "ensemble.folds=true")
+    folds = ("split=random", "ratio.value=0.2", "ensemble.folds=true")
+    config = tiny_config(*CROSSED, *folds, "data.num_entities=100")
     result = run_job(config, tmp_path / "run")
     known = result.split.supervision
     visible = Strict()(result.split)

@@ -124,9 +124,12 @@ def test_a_strict_threshold_does_not_depend_on_test_links(
             *("em=one_to_one", "ensemble=independent", "ensemble.num_members=2"),
             *("em.iterations=2", "ensemble.shared_fits=1"),
         ),
-        (
-            *("model=lightea", "em=one_to_one", "ensemble=independent", "ensemble.folds=true"),
-            *("em.iterations=2", "ensemble.shared_fits=1", "model.encoder.dim=64"),
+        pytest.param(
+            (
+                *("model=lightea", "em=one_to_one", "ensemble=independent", "ensemble.folds=true"),
+                *("em.iterations=2", "ensemble.shared_fits=1", "model.encoder.dim=64"),
+            ),
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["two-way", "independent encoders", "encoders with folds"],
