@@ -464,11 +464,7 @@ class Aligner:
         ]
 
     def _decided(self, **asked: Any) -> tuple[Decision, ExportSettings]:
-        """Select matches; return them with the settings.
-
-        Args:
-            asked: Settings of the answer that replace those of the run; ``None`` keeps one.
-        """
+        """Select matches by the run's settings and those that replace them (``None`` keeps one)."""
         run = self._fitted.run
         # a config cannot contain numbers of numpy
         plain = {

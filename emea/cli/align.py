@@ -48,8 +48,10 @@ NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
 
 SURE, LIKELY = 0.95, 0.5
-NEED_LITERALS = ("literals.", "data.iri_names=true", "data.source_vectors=")
 """Probability or precision that selects sure matches, and probability that selects more."""
+
+CHOOSE_LITERALS = ("literals", "data.iri_names=true", "data.source_vectors=")
+"""Beginnings of settings with which literals are used, however many links there are."""
 
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
@@ -106,24 +108,28 @@ def _read(options: argparse.Namespace) -> GraphPair:
     if Path(options.source).resolve() == Path(options.target).resolve():
         logging.getLogger(__name__).warning("Both sides are the same file: %s", options.source)
     usual = fitting_settings(AUTO, AUTO, has_gpu=False)
-    if options.links is not None:
+    if options.links is not None and not _chooses_literals(options):
         pair = load_pair(_config(options, usual))
         # torch is imported after the files were read
         from emea.run.method_choice import use_literals
 
-        if not use_literals(options.settings, pair):
+        if not use_literals(pair):
             return pair
     return load_pair(_config(options, [*usual, LITERALS]))
+
+
+def _chooses_literals(options: argparse.Namespace) -> bool:
+    return any(one.startswith(CHOOSE_LITERALS) for one in options.settings)
 
 
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     """Compose the configuration; settings of the user override the defaults."""
     given = {key: value for key, value in vars(options).items() if value is not None}
     usual = list(settings)
-    if any(one.startswith(NEED_LITERALS) for one in options.settings):
-        usual = [*(one for one in usual if one != LITERALS), LITERALS]
+    if _chooses_literals(options) and LITERALS not in usual:
+        usual.append(LITERALS)
     if "em=none" in options.settings:  # then the settings of EM and its rule have no effect
-        usual = [*(one for one in settings if not one.startswith("em.")), "rule=none"]
+        usual = [*(one for one in usual if not one.startswith("em.")), "rule=none"]
     named = data_settings({key: given[key] for key in FILES if key in given})
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
     export += [f"export.{key}={given[key]}" for key in EITHER if key in given]

@@ -78,6 +78,7 @@ class RunConfig:
         turns: Additions of mined pairs in the first training.
         num_shared_fits: The last fits in which independent encoders share their labels; ``None``
             if encoders are not independent.
+        in_folds: Whether each of them is trained without another part of the links.
     """
 
     nodes: DictConfig
@@ -87,6 +88,7 @@ class RunConfig:
     models: tuple[ModelConfig, ...]
     turns: int
     num_shared_fits: int | None
+    in_folds: bool
 
     @classmethod
     def of(cls, config: DictConfig) -> "RunConfig":
@@ -102,6 +104,7 @@ class RunConfig:
             models=tuple(map(ModelConfig.of, member_nodes(config))),
             turns=config.training.turns,
             num_shared_fits=ensemble.get("shared_fits", 0) if is_independent else None,
+            in_folds=bool(ensemble.get("folds")),
         )
 
     def uses(self, group: str) -> bool:

@@ -28,7 +28,8 @@ NUM_LEVELS = NUM_COUNTS * NUM_SHARES
 """Levels of agreement: 0, 1, 2 or more neighbours, of which none, few or at least half agree."""
 
 PRIOR_WEIGHT, SURE_PRIOR = 10.0, 0.7
-"""Pairs that the prior precision of a kind counts for, and from which value it always counts."""
+"""Number of pairs that a prior precision counts for, and the prior from which it is kept although
+the neighbours of all pairs disagree."""
 
 ROUNDS = 50
 

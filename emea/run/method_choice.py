@@ -56,16 +56,10 @@ def are_few(pair: GraphPair) -> bool:
     return num_given(pair) < max(FEW_LINKS, FEW_SHARE * num_entities)
 
 
-def use_literals(settings: Sequence[str], pair: GraphPair) -> bool:
-    """Return whether to read graphs with their literals, because they have few links.
-
-    Args:
-        settings: The settings of the user, which decide if they choose literals.
-        pair: The graphs, read without literals.
-    """
+def use_literals(pair: GraphPair) -> bool:
+    """Return whether to read graphs again with their literals, because they have few links."""
     reading = pair.reading
-    is_given = any(setting.startswith("literals=") for setting in settings)
-    if is_given or reading is None or not are_few(pair):
+    if reading is None or not are_few(pair):
         return False
     return bool(reading.source.num_literals and reading.target.num_literals)
 
@@ -148,6 +142,5 @@ def _for_ontologies(compose: Callable[[list[str]], DictConfig], settings: list[s
     """Compose a configuration whose defaults suit the names of ontologies."""
     usual = compose(settings)
     named = [NAMES_ALIKE] if usual.literals.name == "similar" else []
-    return compose(
-        [*settings, *named, *([LIKELY] if usual.export.target_precision is None else [])]
-    )
+    likely = [LIKELY] if usual.export.target_precision is None else []
+    return compose([*settings, *named, *likely])

@@ -161,7 +161,7 @@ def build_parts(
     stops = settings.models[0].early_stopping
     if stops is not None and stops.held_out:
         visible = visible.holding_out(stops.held_out, seed)
-    visible = replace(visible, in_folds=bool(nodes.get("ensemble", {}).get("folds")))
+    visible = replace(visible, in_folds=settings.in_folds)
     graph = join_graphs(pair)
     make_models = [partial(_build_model, model, graph) for model in settings.models]
     module = _build_module(settings, pair, make_models)

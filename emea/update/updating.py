@@ -117,15 +117,13 @@ class Update:
         kept = (moved != NO_MATCH).all(1) & _apart(moved, train)
         moved, weights = moved[kept], probs[torch.from_numpy(kept)]
         num_source, num_target = self.pair.source.num_entities, self.pair.target.num_entities
-        # crossed links are validation links, too: no encoder starts from all, and folds may change
-        is_crossed = self.run.split.supervision.is_crossed
-        certain = train[: 0 if is_crossed else None]
+        # crossed links are validation links, too: no encoder starts from all of them
+        certain = train[: 0 if self.run.split.supervision.is_crossed else None]
         known = Matching.of_links(torch.from_numpy(certain.copy()), num_source, num_target)
         known.targets[moved[:, 0]] = torch.from_numpy(moved[:, 1])
         known.probs[moved[:, 0]] = weights.double()
-        checkpoint = self.run.folder / CHECKPOINT_FILE
-        has_weights = checkpoint.exists() and not is_crossed
-        encoder = below(read_tensors(checkpoint)[0], "module.") if has_weights else {}
+        checkpoint = kept_checkpoint(self.run)
+        encoder = {} if checkpoint is None else below(read_tensors(checkpoint)[0], "module.")
         entities = [RowMap(one.old_entities, one.old.num_entities) for one in self.versions]
         relations = [RowMap(one.old_relations, one.old.num_relations) for one in self.versions]
         maps = [joint_rows(entities), joint_rows(relations, 2), joint_rows(relations, 1)]
@@ -173,17 +171,25 @@ def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False)
     config.skip_recorded = False  # a recorded run with these settings did not start from this one
     if config.em.get("iterations"):
         config.em.iterations = max(1, min(int(config.em.iterations), iterations))
-    is_crossed = run.split.supervision.is_crossed
-    has_weights = (run.folder / CHECKPOINT_FILE).exists() and not is_crossed
-    if has_weights and run.neural is not None and not config.model.get("restart"):
+    is_kept = kept_checkpoint(run) is not None
+    if is_kept and run.neural is not None and not config.model.get("restart"):
         config.model.initial_epochs = config.model.epochs_per_iteration
     return config
+
+
+def kept_checkpoint(run: FinishedRun) -> Path | None:
+    """Return the checkpoint of the encoders that an update continues.
+
+    The folds of crossed links change, so their encoders have seen links that are held out now.
+    """
+    file = run.folder / CHECKPOINT_FILE
+    return file if file.exists() and not run.split.supervision.is_crossed else None
 
 
 def mutual_matches(run: FinishedRun) -> tuple[Tensor, Tensor]:
     """Return the pairs in which each entity is the other's most probable one, and their beliefs.
 
-    If beliefs know that entities may lack a counterpart, they are at least 0.5, as in the EM.
+    As in EM, beliefs are above 0.5 if the run estimated how many entities have a counterpart.
     """
     beliefs, least = run.beliefs, LIKELY if "counterparts" in run.metrics else 0.0
     probs, targets = beliefs.probs.max(1).values, beliefs.best_targets()

@@ -148,7 +148,8 @@ def test_few_links_suggest_settings_that_use_names_in_iris(
     shown = capsys.readouterr()
     assert "9 pairs are suggested by unambiguous literals: 9 equal" in shown.out
     assert "as evidence with" not in shown.err
-    for settings in (["data.iri_names=true"], [iri_names.split()[1], "literals.negative=false"]):
+    for more in ([], ["literals.negative=false"], ["em=none"]):
+        settings = ["data.iri_names=true", *more]
         assert main(["align", *files, *settings, *given]) == 0
         assert "9 pairs are suggested by unambiguous literals" in capsys.readouterr().out
 

@@ -118,14 +118,7 @@ def _graph_of_edges(edges: Sequence[tuple[str, str, str]], label: str) -> Knowle
 
 
 def _rows(values: Iterable[Any], length: int, what: str, rule: str) -> list[tuple[str, ...]]:
-    """Check that values are rows of names.
-
-    Args:
-        values: The rows.
-        length: Number of names per row.
-        what: What error messages call the rows.
-        rule: What a row must be, for error messages.
-    """
+    """Check that values are rows of ``length`` names; errors contain ``what`` and ``rule``."""
     if isinstance(values, str | dict) or not isinstance(values, Iterable):
         raise DataError(f"{what} must be a list of tuples, got {described(values)}. {rule}.")
     rows = []
