@@ -1,1 +1,0 @@
-"""Sparse and fused kernels that the encoders use."""
