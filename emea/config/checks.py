@@ -1,17 +1,26 @@
 """Checks of a composed config: values, settings that contradict each other, unused settings."""
 
+import logging
 import re
 from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from emea.answer.settings import ExportSettings
 from emea.config.composition import error_text, required_groups
+from emea.config.groups import GROUPS, OPTIONAL, declared
 from emea.config.instantiate import texts_in, untrusted_targets
-from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import trainer_problems
-from emea.config.settings.groups import GROUPS, OPTIONAL, declared
+from emea.config.trainer_settings import trainer_problems
+from emea.data.settings import Cardinality
+from emea.em.settings import DualSettings
 from emea.errors import ConfigError
+from emea.fit.settings import StoppingSettings
+from emea.run.settings import RunSettings
+
+logger = logging.getLogger(__name__)
 
 LOGIN = re.compile(r"^(?!sqlite:)\w[\w+.-]*://([^/?#\s]*|[^/?#\s:]*:(?!\d+[/?#])\S*)@")
 """User and password in an address; a number is a port."""
@@ -29,7 +38,9 @@ def check_config(config: DictConfig) -> None:
     """
     try:
         problem = next(_problems(config), None)
-    except OmegaConfBaseException as error:  # a key is missing, or refers to a missing key
+    except (
+        OmegaConfBaseException
+    ) as error:  # a key is missing, or refers to a missing key
         raise ConfigError(error_text(error)) from error
     if problem is not None:
         raise ConfigError(problem)
@@ -53,6 +64,8 @@ def _problems(config: DictConfig) -> Iterator[str]:
             "store, leave out tracking.uri. Set the variable MLFLOW_TRACKING_URI instead."
         )
     yield from value_problems(config)
+    for key in unknown_keys(config):
+        yield f"{key} is unknown: nothing reads it. Check the spelling, or remove it."
     if not OmegaConf.select(config, "study").strip():
         yield "study must not be empty. It is the name of the MLflow experiment."
     yield from trainer_problems(config)
@@ -60,10 +73,13 @@ def _problems(config: DictConfig) -> Iterator[str]:
     yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}. Use em=paper."
+    yield from _em_problems(config)
     yield from _training_problems(config)
     yield from _ensemble_problems(config)
     yield from _export_problems(config)
-    uses_rule = OmegaConf.select(config, "em.iterations") and "rule" in config.method.uses
+    uses_rule = (
+        OmegaConf.select(config, "em.iterations") and "rule" in config.method.uses
+    )
     if uses_rule and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility. Choose one, such as "
@@ -81,17 +97,17 @@ def _method_problems(config: DictConfig) -> Iterator[str]:
         yield f"method={name} cannot start from another run's weights. Remove initial_from."
 
 
-def check_cardinality(config: DictConfig, cardinality: Cardinality) -> None:
-    """Check that all parts of a run can match entities to several others.
+def check_cardinality(method: str, cardinality: Cardinality) -> None:
+    """Check that a method can match entities to several others.
 
     Raises:
-        ConfigError: If the method or the decoding is one-to-one.
+        ConfigError: If the method is one-to-one.
     """
     if cardinality == Cardinality.ONE_TO_ONE:
         return
-    if config.method.name != "paris":
+    if method != "paris":
         raise ConfigError(
-            f"method={config.method.name} is one-to-one, but cardinality={cardinality}. Use "
+            f"method={method} is one-to-one, but cardinality={cardinality}. Use "
             "method=paris."
         )
 
@@ -108,15 +124,35 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
         )
 
 
+def _em_problems(config: DictConfig) -> Iterator[str]:
+    has_validation = OmegaConf.select(config, "split.num_validation") != 0
+    for key, default in (("em.patience", None), ("em.keep", "last")):
+        value = OmegaConf.select(config, key)
+        if value not in (None, default) and not has_validation:
+            yield f"{key}={value} needs validation links. Increase split.num_validation."
+    normaliser = OmegaConf.select(config, "em.normaliser")
+    if normaliser != "softmax" and OmegaConf.select(config, "em.two_way") is not None:
+        yield (
+            f"em={config.em.name} normalises similarities itself, so em.normaliser={normaliser} "
+            "has no effect. Use em=paper or em=none."
+        )
+
+
 def _training_problems(config: DictConfig) -> Iterator[str]:
     stopping = OmegaConf.select(config, "model.early_stopping")
     held_out = OmegaConf.is_dict(stopping) and stopping.get("held_out")
-    if stopping and not held_out and not OmegaConf.select(config, "split.num_validation"):
+    if (
+        stopping
+        and not held_out
+        and not OmegaConf.select(config, "split.num_validation")
+    ):
         yield (
             "model.early_stopping needs validation links. Increase split.num_validation, or set "
             "model.early_stopping.held_out."
         )
-    if OmegaConf.select(config, "training.turns") and OmegaConf.select(config, "initial_from"):
+    if OmegaConf.select(config, "training.turns") and OmegaConf.select(
+        config, "initial_from"
+    ):
         yield (
             f"training={config.training.name} mines labels during the first training, so "
             "initial_from cannot replace it. Remove initial_from, or use training=sup."
@@ -132,7 +168,9 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
         yield "An ensemble cannot mine labels during training. Use training=sup or ensemble=none."
     if OmegaConf.select(config, "initial_from"):
         yield "initial_from has the weights of a single encoder. Use ensemble=none."
-    is_fused = config.em.iterations and OmegaConf.select(config, "em.two_way.fused_answer")
+    is_fused = config.em.iterations and OmegaConf.select(
+        config, "em.two_way.fused_answer"
+    )
     if OmegaConf.select(config, "ensemble.name") == "independent" and not is_fused:
         yield (
             "ensemble=independent averages the beliefs of em=one_to_one or em=dual. Choose one "
@@ -167,17 +205,74 @@ DECIDING = ("em", "rule")
 ABSENT = object()
 
 REQUIRED = {
-    *("ratio.value", "model.initial_epochs", "model.epochs_per_iteration", "training.turns"),
+    *(
+        "ratio.value",
+        "model.initial_epochs",
+        "model.epochs_per_iteration",
+        "training.turns",
+    ),
     *("em.iterations", "em.num_candidates", "export.top_k"),
 }
 """Settings that a run cannot start without, also if an option of the user lacks them."""
+
+
+def unknown_keys(config: DictConfig) -> list[str]:
+    """Return the settings that nothing reads.
+
+    Settings of a class are its arguments, so the class itself refuses unknown ones. Options of the
+    user may have further settings, to which others refer.
+    """
+    known = {"": {*_names(RunSettings), *GROUPS}}
+    known["export"] = _names(ExportSettings)
+    known["em"] = _names(DualSettings)
+    others = OmegaConf.select(config, "ensemble.models") or {}
+    for place in ("model", *(f"ensemble.models.{name}" for name in others)):
+        option = OmegaConf.select(config, f"{place}.name")
+        schema = GROUPS["model"].schemas.get(option)
+        if schema is not None:
+            known[place] = _names(schema)
+        known[f"{place}.early_stopping"] = _names(StoppingSettings)
+    found = []
+    for place, names in known.items():
+        node = OmegaConf.select(config, place) if place else config
+        keys = set(map(str, node)) if OmegaConf.is_dict(node) else set()
+        further = sorted(keys - names - {"name"})
+        found += [f"{place}.{key}".lstrip(".") for key in further]
+    return found
+
+
+def without_unknown(config: DictConfig, place: Path) -> DictConfig:
+    """Return the settings of an earlier run without those that this version does not have.
+
+    They are reported, because the version that wrote the run may have used them.
+    """
+    unknown = unknown_keys(config)
+    if not unknown:
+        return config
+    logger.warning(
+        "%s has settings that this version does not have; they are ignored: %s.",
+        place,
+        ", ".join(unknown),
+    )
+    known = config.copy()
+    with open_dict(known):
+        for key in unknown:
+            parent, _, name = key.rpartition(".")
+            del (OmegaConf.select(known, parent) if parent else known)[name]
+    return known
+
+
+def _names(schema: type) -> set[str]:
+    return {one.name for one in fields(schema)}
 
 
 def value_problems(config: DictConfig) -> Iterator[str]:
     """Yield a sentence for each value that its schema does not allow."""
     for group in ("", *GROUPS):
         option = OmegaConf.select(config, f"{group}.name") if group else None
-        yield from _schema_problems(config, group, option if isinstance(option, str) else None)
+        yield from _schema_problems(
+            config, group, option if isinstance(option, str) else None
+        )
 
 
 def _schema_problems(

@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.settings.execution import RunSettings
-from emea.config.settings.groups import GROUPS
-from emea.config.settings.setting import plain
+from emea.config.groups import GROUPS
 from emea.errors import ConfigError
+from emea.run.settings import RunSettings
 from emea.runtime.regular_file import open_regular
+from emea.setting import plain
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = PACKAGE / "conf"
@@ -70,14 +71,21 @@ class CheckedSource(FileConfigSource):
         path = Path(self.path, self._normalize_file_name(config_path))
         options = read_options(path)
         found = super().load_config(config_path)
-        defaults, of_hydra = options.get("defaults"), options.get("hydra")
+        defaults = options.get("defaults")
+        of_hydra = options.get("hydra")
         sweeper = of_hydra.get("sweeper") if isinstance(of_hydra, dict) else None
         swept = sweeper.pop("params", None) if isinstance(sweeper, dict) else None
         if not isinstance(swept or {}, dict):
-            raise ConfigError(f"{path}: hydra.sweeper.params must contain settings (key: value).")
+            raise ConfigError(
+                f"{path}: hydra.sweeper.params must contain settings (key: value)."
+            )
         places = (config_path, found.header.get("package"), defaults, list(swept or ()))
-        keys = [match[0] for place in places if (match := ONLY_TYPED.search(str(place)))]
-        keys += self._refused({key: options[key] for key in options if ONLY_TYPED.fullmatch(key)})
+        keys = [
+            match[0] for place in places if (match := ONLY_TYPED.search(str(place)))
+        ]
+        keys += self._refused(
+            {key: options[key] for key in options if ONLY_TYPED.fullmatch(key)}
+        )
         if keys:
             raise ConfigError(
                 f"{path} sets {keys[0]}, which only the command line can set. Remove it from the "
@@ -87,7 +95,9 @@ class CheckedSource(FileConfigSource):
             _check_defaults(path, [one for one in defaults if isinstance(one, dict)])
         return found
 
-    def _refused(self, node: Any, key: str = "", is_trusted: bool = False) -> Iterator[str]:
+    def _refused(
+        self, node: Any, key: str = "", is_trusted: bool = False
+    ) -> Iterator[str]:
         """Yield the keys of values that do not belong to a trusted class."""
         if isinstance(node, dict):
             if "_target_" in node:
@@ -110,7 +120,9 @@ def _check_defaults(path: Path, defaults: Sequence[dict[str, Any]]) -> None:
         if not is_known and name not in option_names(group[1:]):
             lines = path.read_text(encoding="utf-8").splitlines()
             number = next((at for at, line in enumerate(lines, 1) if name in line), 1)
-            raise ConfigError(f"{path}, line {number}: {group[1:]} has no option {name}.")
+            raise ConfigError(
+                f"{path}, line {number}: {group[1:]} has no option {name}."
+            )
 
 
 def read_options(path: Path) -> dict[str, Any]:
@@ -123,7 +135,9 @@ def read_options(path: Path) -> dict[str, Any]:
         with open_regular(path) as file:
             text = file.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
-            raise ConfigError(f"{path} is larger than 1 MiB, which is too large for options.")
+            raise ConfigError(
+                f"{path} is larger than 1 MiB, which is too large for options."
+            )
         found = parsed_yaml(path, text.decode())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
@@ -158,7 +172,9 @@ def parsed_yaml(path: Path, text: str) -> DictConfig | ListConfig:
         problem = getattr(error, "problem", None) or first_line(error)
         raise ConfigError(f"{place}: the YAML cannot be read: {problem}.") from error
     except (OmegaConfBaseException, OSError, ValueError, ArithmeticError) as error:
-        raise ConfigError(f"{path}: the YAML cannot be used: {first_line(error)}.") from error
+        raise ConfigError(
+            f"{path}: the YAML cannot be used: {first_line(error)}."
+        ) from error
 
 
 def composed(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
@@ -172,8 +188,27 @@ def composed(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
     try:
         with initialize_config_dir(str(CONF), version_base="1.3"):
             return compose("config", chosen, return_hydra_config=with_hydra)
-    except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
+    except (
+        HydraException,
+        OmegaConfBaseException,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise ConfigError(error_text(error)) from error
+
+
+def composed_choices(choices: tuple[str, ...]) -> DictConfig:
+    """Return the config of some choices of options; composing takes a quarter of a second.
+
+    Callers must copy it before they change it. Options of the package do not change while the
+    process runs, so their configs are kept; the files of a user may change between two calls.
+    """
+    return composed(choices) if _further else _of_package_options(choices)
+
+
+@lru_cache(maxsize=32)
+def _of_package_options(choices: tuple[str, ...]) -> DictConfig:
+    return composed(choices)
 
 
 def search_path() -> list[str]:
@@ -221,7 +256,9 @@ def error_text(error: Exception) -> str:
     """Return the text of an error of Hydra or OmegaConf, with the key if the error has one."""
     cause = error.__cause__ or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    key = next((line.split(": ", 1)[1] for line in lines if line.startswith("full_key: ")), "")
+    key = next(
+        (line.split(": ", 1)[1] for line in lines if line.startswith("full_key: ")), ""
+    )
     if key and lines[0] == "Cannot merge DictConfig with ListConfig":
         return f"{key} must be a group of settings, got a list"
     text = f"{key}: {lines[0]}" if key else first_line(error)
@@ -250,7 +287,9 @@ def search_also(folders: Sequence[Path], trust: Sequence[str] = ()) -> None:
                 f"{folder} is not a folder. Check the path of the folder with your own options."
             )
     trusted = ",".join(trust)
-    _further[:] = [f"{CheckedSource.scheme()}://{one.resolve()}?{trusted}" for one in folders]
+    _further[:] = [
+        f"{CheckedSource.scheme()}://{one.resolve()}?{trusted}" for one in folders
+    ]
 
 
 def required_groups() -> list[str]:
@@ -260,7 +299,9 @@ def required_groups() -> list[str]:
 
 def group_names() -> list[str]:
     """Return the groups of ``conf/`` without those of Hydra."""
-    return sorted(path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra")
+    return sorted(
+        path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra"
+    )
 
 
 def option_names(group: str) -> list[str]:

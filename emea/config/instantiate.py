@@ -1,7 +1,8 @@
 """Creates objects from config nodes whose ``_target_`` names a class, if the class is trusted."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -14,6 +15,100 @@ from emea.config.composition import CONF, error_text, group_names
 from emea.errors import ConfigError
 
 
+@dataclass(frozen=True, eq=False)
+class Option:
+    """A part of the configuration: its settings, and usually the class that they are for.
+
+    Call it to make the object; the caller adds the arguments of the run.
+
+    Args:
+        name: The name of the option; empty if it has none.
+        values: Its settings, resolved.
+        trust: Modules of the user whose classes it may name.
+        keep_name: Whether the class gets the name of the option, too.
+    """
+
+    name: str
+    values: Mapping[str, Any]
+    trust: tuple[str, ...] = ()
+    keep_name: bool = False
+
+    @classmethod
+    def of(
+        cls, values: Any, trust: Sequence[str] = (), keep_name: bool = False
+    ) -> "Option":
+        """Return the option with these values, which may come from an untrusted config."""
+        if not isinstance(values, dict):
+            raise ConfigError(
+                f"A part of the configuration is not a group of settings: {values}"
+            )
+        return cls(str(values.get("name", "")), values, tuple(trust), keep_name)
+
+    @property
+    def target(self) -> str | None:
+        """The class or function that the option names; ``None`` if it names none."""
+        return self.values.get("_target_")
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        """Return the object of the class, made with its settings and further arguments."""
+        return self.factory()(*arguments, **settings)
+
+    def make(self, kind: type, *arguments: Any, **settings: Any) -> Any:
+        """Return what the class or function makes, which must be of this kind."""
+        found = self(*arguments, **settings)
+        if not isinstance(found, kind):
+            raise ConfigError(
+                f"{self.target} does not make a {kind.__name__}. Choose another class."
+            )
+        return found
+
+    def factory(self) -> Callable[..., Any]:
+        """Return a function that makes the object.
+
+        Raises:
+            ConfigError: If the class is not trusted, or cannot be imported.
+        """
+        self._check()
+        values = dict(self.values)
+        name = {"name": values["name"]} if self.keep_name and "name" in values else {}
+        try:
+            # as a partial, so that Hydra does not wrap errors of the class
+            made = instantiate(
+                {**_nameless(values), **name, "_partial_": True, "_convert_": "all"}
+            )
+        except HydraException as error:
+            raise ConfigError(
+                f"{self.target} cannot be used: {_reason(error)}"
+            ) from error
+        return partial(make, made.func, **made.keywords)
+
+    def named_class(self) -> Callable[..., Any]:
+        """Return the class or function that the option names, if it is trusted."""
+        made: Any = self.factory()
+        found: Callable[..., Any] = made.args[0]
+        return found
+
+    def _check(self) -> None:
+        """Raise an error if the settings must not be used to make an object."""
+        values = self.values
+        if "_target_" not in values:
+            raise ConfigError(
+                f"A part of the configuration names no class (_target_): {values}"
+            )
+        # keys in YAML can be numbers
+        if not all(isinstance(key, str) for key in values):
+            raise ConfigError(
+                f"{self.target} has a setting whose name is not text: {values}"
+            )
+        for problem in _refusals(values, self.trust):
+            raise ConfigError(problem)
+        for text in texts_in(values):
+            if "${" in text:  # Hydra would resolve it to a value that was not checked
+                raise ConfigError(
+                    f"A setting contains an interpolation as text: {text}. Write the value instead."
+                )
+
+
 def factory(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
     """Return a factory for the object of a config node; the caller adds the arguments of the run.
 
@@ -21,22 +116,17 @@ def factory(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
         node: A config node with a ``_target_``.
         keep_name: Whether to pass the name of the option as an argument, too.
     """
-    values = _settings(node)
-    name = {"name": values["name"]} if keep_name and "name" in values else {}
+    if not isinstance(node, DictConfig):
+        raise ConfigError(
+            f"A part of the configuration is not a group of settings: {node}"
+        )
     try:
-        # as a partial, so that Hydra does not wrap errors of the class
-        made = instantiate({**_nameless(values), **name, "_partial_": True, "_convert_": "all"})
-    except HydraException as error:
-        raise ConfigError(f"{values['_target_']} cannot be used: {_reason(error)}") from error
-    return partial(make, made.func, **made.keywords)
-
-
-def made(kind: type, node: DictConfig, *arguments: Any, **settings: Any) -> Any:
-    """Return what the class or function of a node makes, which must be of this kind."""
-    found = factory(node)(*arguments, **settings)
-    if not isinstance(found, kind):
-        raise ConfigError(f"{node._target_} does not make a {kind.__name__}. Choose another class.")
-    return found
+        values = OmegaConf.to_container(node, resolve=True)
+    except OmegaConfBaseException as error:  # an interpolation refers to a missing key
+        raise ConfigError(error_text(error)) from error
+    root = node._get_root()
+    trust = root.get("trust") or () if isinstance(root, DictConfig) else ()
+    return Option.of(values, trust, keep_name).factory()
 
 
 def _reason(error: BaseException) -> str:
@@ -48,30 +138,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     return str(error)
-
-
-def _settings(node: DictConfig) -> dict[str, Any]:
-    """Return the values of a node, which may come from an untrusted config."""
-    if not isinstance(node, DictConfig):
-        raise ConfigError(f"A part of the configuration is not a group of settings: {node}")
-    try:
-        values: Any = OmegaConf.to_container(node, resolve=True)
-    except OmegaConfBaseException as error:  # an interpolation refers to a missing key
-        raise ConfigError(error_text(error)) from error
-    if "_target_" not in values:
-        raise ConfigError(f"A part of the configuration names no class (_target_): {values}")
-    if not all(isinstance(key, str) for key in values):  # keys in YAML can be numbers
-        raise ConfigError(f"{values['_target_']} has a setting whose name is not text: {values}")
-    root = node._get_root()
-    trust = root.get("trust") or () if isinstance(root, DictConfig) else ()
-    for problem in _refusals(values, trust):
-        raise ConfigError(problem)
-    for text in texts_in(values):
-        if "${" in text:  # Hydra would resolve it to a value that was not checked
-            raise ConfigError(
-                f"A setting contains an interpolation as text: {text}. Write the value instead."
-            )
-    return dict(values)
 
 
 def _nameless(node: Any) -> Any:
@@ -99,6 +165,9 @@ OTHERS = (
 )
 """Trusted classes that no option names. Those of Lightning write no files and call nothing."""
 
+OWN_PACKAGE = "emea."
+"""Beginning of the names of all classes and functions of emea."""
+
 OPTIMISER = re.compile(r"torch\.optim\.[A-Z]\w*")
 TARGET = re.compile(r"^ *_target_: *(\S+)$", re.MULTILINE)
 
@@ -110,7 +179,9 @@ def our_targets() -> frozenset[str]:
     Other functions of emea are not trusted: they write to any path, or contact any host.
     """
     files = (file for group in group_names() for file in (CONF / group).rglob("*.yaml"))
-    found = (target for file in files for target in TARGET.findall(file.read_text("utf-8")))
+    found = (
+        target for file in files for target in TARGET.findall(file.read_text("utf-8"))
+    )
     return frozenset((*found, *OTHERS))
 
 
@@ -134,7 +205,13 @@ def texts_in(node: Any) -> Iterator[str]:
     """Yield all texts of nested values and keys."""
     if isinstance(node, str):
         yield node
-    children = node.items() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    children = (
+        node.items()
+        if isinstance(node, dict)
+        else node
+        if isinstance(node, list)
+        else ()
+    )
     for child in children:
         yield from texts_in(list(child) if isinstance(child, tuple) else child)
 
@@ -145,13 +222,23 @@ def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
         # the value of an interpolation is not known here
         is_known = isinstance(target, str) and "${" not in target
         is_ours = is_known and (target in our_targets() or OPTIMISER.fullmatch(target))
-        if not (is_ours or (is_known and target.startswith(trusted))):
-            module = str(target).rpartition(".")[0] or target
+        if is_ours or (is_known and target.startswith(trusted)):
+            continue
+        if is_known and target.startswith(OWN_PACKAGE):
+            # trust cannot help: a module of this package is missing, or not meant for settings
             yield (
-                f"{key} names {target}, which is neither a class of emea's runs nor an optimiser "
-                f"of torch. If you trust that module, add trust=[{module}], or --trust {module} to "
-                "read a finished run. A run of another version of emea needs that version."
+                f"{key} names {target}, which is not a class of runs in this version of emea. If a "
+                "run folder names it, another version of emea wrote that run: read it with that "
+                "version, or repeat the run with this one. Its run.json has its commit and its "
+                "command."
             )
+            continue
+        module = str(target).rpartition(".")[0] or target
+        yield (
+            f"{key} names {target}, which is neither a class of emea's runs nor an optimiser "
+            f"of torch. If you trust that module, add trust=[{module}], or --trust {module} to "
+            "read a finished run."
+        )
 
 
 def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig, OmegaConf
-
+from emea.data.advice import NO_SEEDS
 from emea.errors import ConfigError, DataError
+from emea.runtime.regular_file import check_local
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 READER = "emea.data.sources.own_files.read_own_files"
 """The reader of ``data=files``; the ``source`` of another reader may not be a file."""
@@ -18,36 +22,23 @@ READER = "emea.data.sources.own_files.read_own_files"
 PART_READER = "emea.divide.division.read_part"
 
 NEEDED = ("data.source", "data.target")
-GIVE_LINKS = "Give known links (data.links=FILE, or --links FILE)"
-IRI_NAMES = "If IRIs contain names, data.iri_names=true makes literals of them."
-NO_SEEDS = (
-    f"{GIVE_LINKS}, or use the literals of the graphs as evidence (literals=similar). {IRI_NAMES}"
-)
 
 
-def check_local(name: object, what: str) -> None:
-    """Raise an error if a name is a web address and not a file.
-
-    Args:
-        name: The name of a file.
-        what: What the error message calls it.
-
-    Raises:
-        ConfigError: If it is an address.
-    """
-    if str(name).lower().startswith(("http://", "https://")):
-        raise ConfigError(f"{what} must be a file. Download {name} first (docs/own_graphs.md).")
-
-
-def check_paths(config: DictConfig) -> None:
+def check_paths(config: "DictConfig") -> None:
     """Raise an error if a config names missing files or modules.
 
     Raises:
         ConfigError: If one is missing. The message names the key and the file or module.
     """
+    from omegaconf import OmegaConf
+
     check_modules(config.get("trust") or ())
     reads_files = OmegaConf.select(config, "data._target_") == READER
-    keys = (*NEEDED, "data.links", "data.test_links", "data.rejected") if reads_files else ()
+    keys = (
+        (*NEEDED, "data.links", "data.test_links", "data.rejected")
+        if reads_files
+        else ()
+    )
     for key in (*keys, "initial_from"):
         value = OmegaConf.select(config, key)
         if value is not None:
@@ -113,7 +104,9 @@ def check_writable(folder: Path) -> None:
     for hydra in (folder / ".hydra", *folder.glob("*/.hydra")):
         for path in (hydra, *hydra.glob("*.yaml")):
             if path.is_symlink():
-                raise DataError(f"{path} is a symbolic link, so a run would write elsewhere.")
+                raise DataError(
+                    f"{path} is a symbolic link, so a run would write elsewhere."
+                )
     nearest = place = folder.absolute()
     try:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -124,4 +117,6 @@ def check_writable(folder: Path) -> None:
             return
     except OSError as error:
         reason = f"{nearest}: {error.strerror}"
-        raise DataError(f"The run folder {folder} cannot be written: {reason}.") from error
+        raise DataError(
+            f"The run folder {folder} cannot be written: {reason}."
+        ) from error

@@ -1,6 +1,7 @@
 """Every option that exists is an option that is tested."""
 
 import inspect
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import yaml
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from emea.cli.run import help_text
+from emea.cli.run_help import overview, run_help
 from emea.config.checks import check_config
 from emea.config.command_line import check_overrides
 from emea.config.composition import (
@@ -21,16 +22,25 @@ from emea.config.composition import (
     option_names,
     required_groups,
 )
-from emea.config.settings.em import DualEMSettings
+from emea.config.groups import GROUPS, OPTIONAL
+from emea.em.settings import DualSettings
 from experiments.batch import jobs
 
-OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
+OPTIONS = [
+    (group, option) for group in required_groups() for option in option_names(group)
+]
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "seeds.tsv"
 GIVEN_BY_THE_RUN = {
     *("graph", "pair", "device", "params", "source", "target", "split", "search"),
     *("visible", "decoder", "rule", "num_candidates"),
 }
 """Arguments that no file holds because only the run knows them."""
+
+OF_OTHER_SETTINGS = {
+    *("keep_literals", "root", "uri", "ratio", "rules"),
+    *("turns", "epochs_per_turn", "cardinality", "folder"),
+}
+"""Arguments whose values depend on other settings, on the environment or on the option."""
 
 
 def load(group: str, option: str) -> dict[str, Any]:
@@ -54,7 +64,9 @@ def targets(node: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
 def test_an_option_says_what_it_is(group: str, option: str) -> None:
-    first = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()[0]
+    first = (
+        (CONF / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()[0]
+    )
     assert first.startswith("# ")
     assert len(first) > 10
 
@@ -73,20 +85,78 @@ def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
         keys = {key for key in node if not (key.startswith("_") and key.endswith("_"))}
         if group != "data":
             keys -= {"name"}
-        if inspect.Parameter.VAR_KEYWORD not in {one.kind for one in signature.parameters.values()}:
+        if inspect.Parameter.VAR_KEYWORD not in {
+            one.kind for one in signature.parameters.values()
+        }:
             assert keys <= set(signature.parameters), node["_target_"]
         bound = dict.fromkeys(keys | (GIVEN_BY_THE_RUN & set(signature.parameters)))
         signature.bind(**bound)
 
 
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_constructors_have_the_defaults_of_the_settings(
+    group: str, option: str
+) -> None:
+    others = OF_OTHER_SETTINGS | GIVEN_BY_THE_RUN
+    if group == "data":
+        # options of the data set these for their files
+        others = others | {"name", "download", "archive", "member"}
+    composed_option = composed([f"{group}={option}"])[group]
+    for node in targets(OmegaConf.to_container(composed_option, resolve=True)):
+        parameters = inspect.signature(get_object(node["_target_"])).parameters
+        for key in (node.keys() & set(parameters)) - others:
+            value = tuple(node[key]) if isinstance(node[key], list) else node[key]
+            is_torch = node["_target_"].startswith("torch.")
+            assert is_torch or parameters[key].default == value, (node, key)
+
+
+OF_THE_METHOD = [
+    one for one in OPTIONS if one[0] in (*OPTIONAL, "ensemble", "literals")
+]
+
+
+@pytest.mark.parametrize(("group", "option"), OF_THE_METHOD)
+def test_an_option_says_where_its_values_are(group: str, option: str) -> None:
+    text = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8")
+    inherited = [
+        schema
+        for name, schema in GROUPS[group].schemas.items()
+        if re.search(rf"\bschema_{name}\b", text)
+    ]
+    for schema in inherited:
+        place = schema.__module__.replace(".", "/") + ".py"
+        assert f"# Values with their sources: {schema.__name__} in {place}\n" in text
+
+
 def test_em_options_have_the_fields_of_its_settings() -> None:
-    known = {"name", *(field.name for field in fields(DualEMSettings))}
+    known = {"name", *(field.name for field in fields(DualSettings))}
     for option in option_names("em"):
         assert set(load_composed("em", option)) <= known
 
 
+def test_help_of_a_group_names_its_options_and_settings() -> None:
+    text = run_help(["--help", "em"])
+    assert "Options:" in text and "one_to_one" in text
+    assert "Settings of em=paper:" in text
+    assert "em.keep=last" in text and "best: with the iteration" in text
+
+
+def test_help_of_an_experiment_says_what_it_runs() -> None:
+    text = run_help(["-m", "experiment=table1", "data=zh", "--help"])
+    assert "In total 75 jobs." in text  # 5 variants, 5 ratios, 3 splits
+    assert "emea_released  EMEA under the released code's protocol" in text
+    assert (
+        "emea run -m experiment=table1 data=zh variant=paris ratio=0.01 split_seed=0"
+        in text
+    )
+    one = run_help(
+        ["experiment=table1", "variant=emea", "data=zh,fr", "ratio=0.05", "--help"]
+    )
+    assert "In total 6 jobs." in one
+
+
 def test_help_names_every_group_and_option() -> None:
-    text = help_text()
+    text = overview()
     for group in group_names():
         assert f"\n  {group} " in text
         options = option_names(group)
@@ -110,13 +180,19 @@ def test_a_schedule_belongs_to_a_pair_and_a_model(
     assert (model.initial_epochs, model.epochs_per_iteration) == expected
 
 
-PRESET_OPTIONS = [(group, option) for group in PRESETS for option in option_names(group)]
+PRESET_OPTIONS = [
+    (group, option) for group in PRESETS for option in option_names(group)
+]
 
 
 @pytest.mark.parametrize(("group", "option"), PRESET_OPTIONS)
-def test_a_preset_says_what_it_is_after_where_it_belongs(group: str, option: str) -> None:
+def test_a_preset_says_what_it_is_after_where_it_belongs(
+    group: str, option: str
+) -> None:
     lines = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "# @package _global_"  # Hydra looks for it in the first line alone
+    assert (
+        lines[0] == "# @package _global_"
+    )  # Hydra looks for it in the first line alone
     assert lines[1].startswith("# ")
 
 
@@ -135,6 +211,8 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
 )
 def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
     files = [f"data.{key}={EXAMPLE}" for key in ("source", "target", "links")]
-    more = files if experiment == "ontologies" else []  # its files are not in the repository
+    more = (
+        files if experiment == "ontologies" else []
+    )  # its files are not in the repository
     check_overrides(["-m", f"experiment={experiment}", *more])
     assert jobs(experiment, more)

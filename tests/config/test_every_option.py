@@ -40,7 +40,11 @@ def run_and_check(config: DictConfig, folder: Path, num_stages: int) -> dict:
         assert all(map(math.isfinite, values))
     epochs = [entry["epochs"] for entry in metrics["history"]]
     assert epochs == [2 + config.training.turns] + [2] * (num_stages - 1)
-    assert len((folder / "alignment.tsv").read_text().splitlines()) == 101
+    matched, unmatched = (
+        (folder / name).read_text().splitlines()
+        for name in ("alignment.tsv", "unmatched.tsv")
+    )
+    assert len(matched) > 1 and len(matched) + len(unmatched) == 102
     return metrics
 
 
@@ -57,9 +61,18 @@ def test_pairs_of_options_are_complete() -> None:
 def test_em_runs(
     model: str, rule: str, training: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    options = (f"model={model}", f"rule={rule}", f"training={training}", "em.iterations=1")
+    options = (
+        f"model={model}",
+        f"rule={rule}",
+        f"training={training}",
+        "em.iterations=1",
+    )
     metrics = run_and_check(tiny_config(*options, *SHORT), tmp_path, num_stages=2)
-    assert (metrics["model"], metrics["rule"], metrics["training"]) == (model, rule, training)
+    assert (metrics["model"], metrics["rule"], metrics["training"]) == (
+        model,
+        rule,
+        training,
+    )
     assert metrics["method"] == "emea"
     assert metrics["history"][0]["labels"]["num_labels"] > 0
 

@@ -29,11 +29,46 @@ TYPED = (
     "--config-dir=conf",
     "hydra.run.dir=elsewhere",
 )
-KEYS = ("seed", "ratio", "data", "em", "em.iterations", "em.name", "method.uses", "rule", "trust")
+KEYS = (
+    "seed",
+    "ratio",
+    "data",
+    "em",
+    "em.iterations",
+    "em.name",
+    "method.uses",
+    "rule",
+    "trust",
+)
 SIGNS = ("", "+", "++", "~")
 VALUES = (
-    *("", "0", "-1", "9" * 40, "9" * 5000, "nan", "inf", "1e999", "null", "???", "true", "'x", "x"),
-    *("[]", "{}", "[[1]]", "[{a:1}]", "{a:[1]}", "[" * 400, "${seed}", "${nope}", "${", "${data}"),
+    *(
+        "",
+        "0",
+        "-1",
+        "9" * 40,
+        "9" * 5000,
+        "nan",
+        "inf",
+        "1e999",
+        "null",
+        "???",
+        "true",
+        "'x",
+        "x",
+    ),
+    *(
+        "[]",
+        "{}",
+        "[[1]]",
+        "[{a:1}]",
+        "{a:[1]}",
+        "[" * 400,
+        "${seed}",
+        "${nope}",
+        "${",
+        "${data}",
+    ),
     *(
         "range(0,1,0)",
         "range(3,0)",
@@ -43,7 +78,17 @@ VALUES = (
         "glob(*)",
         "interval(0,nan)",
     ),
-    *("sort(3,1)", "shuffle(range(2))", "int(x)", "extend_list(1)", "a=b", "1,", ",", "\x00", "\n"),
+    *(
+        "sort(3,1)",
+        "shuffle(range(2))",
+        "int(x)",
+        "extend_list(1)",
+        "a=b",
+        "1,",
+        ",",
+        "\x00",
+        "\n",
+    ),
     *("\ud800", "é\u2028"),
 )
 
@@ -72,4 +117,8 @@ def test_command_lines(num_examples: int) -> None:
         check_overrides(sweep_flag_first(quote_numeric_choices(arguments)))
 
     others = st.lists(st.sampled_from(TYPED), max_size=2)
-    fuzz(st.tuples(ARGUMENTS, others).map(lambda drawn: [drawn[0], *drawn[1]]), read, num_examples)
+    fuzz(
+        st.tuples(ARGUMENTS, others).map(lambda drawn: [drawn[0], *drawn[1]]),
+        read,
+        num_examples,
+    )

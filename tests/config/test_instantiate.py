@@ -25,7 +25,10 @@ def node(**values: Any) -> DictConfig:
 
 def test_an_options_name_is_no_argument_unless_it_is_kept() -> None:
     assert factory(node(name="option", a=1))() == {"a": 1}
-    assert factory(node(name="option", a=1), keep_name=True)() == {"a": 1, "name": "option"}
+    assert factory(node(name="option", a=1), keep_name=True)() == {
+        "a": 1,
+        "name": "option",
+    }
 
 
 def test_names_of_options_composed_into_an_option_are_no_arguments_either() -> None:
@@ -54,13 +57,17 @@ def test_the_reason_why_an_own_module_does_not_load_is_reported(
         ("half_written.Thing", r"half_written\.py, line 2: invalid syntax"),
         ("not_there_at_all.Thing", "there is no module not_there_at_all .*PYTHONPATH"),
     ):
-        config = OmegaConf.create({"part": {"_target_": target}, "trust": [target.split(".")[0]]})
+        config = OmegaConf.create(
+            {"part": {"_target_": target}, "trust": [target.split(".")[0]]}
+        )
         with pytest.raises(ConfigError, match=reason):
             factory(config.part)
 
 
 def test_a_settings_name_is_no_number() -> None:
-    with pytest.raises(ConfigError, match=r"builtins\.dict has a setting whose name is not text"):
+    with pytest.raises(
+        ConfigError, match=r"builtins\.dict has a setting whose name is not text"
+    ):
         factory(OmegaConf.create({"_target_": "builtins.dict", 0: "a.nt"}))
 
 
@@ -83,7 +90,10 @@ def composed_rule(config: DictConfig) -> Rule:
 
 
 def test_a_composition_takes_the_settings_of_its_parts(tiny_config: Configs) -> None:
-    changes = ("rule.rules.avoid_conflict.num_neighbours=3", "rule.rules.paris.markov_blanket=true")
+    changes = (
+        "rule.rules.avoid_conflict.num_neighbours=3",
+        "rule.rules.paris.markov_blanket=true",
+    )
     rule = composed_rule(tiny_config("rule=paris_avoid_conflict", *changes))
     assert isinstance(rule, Composed)
     paris, avoid_conflict = (vars(part) for part in rule.parts)
@@ -92,6 +102,8 @@ def test_a_composition_takes_the_settings_of_its_parts(tiny_config: Configs) -> 
 
 
 def test_a_parts_wrong_setting_is_the_users_to_mend(tiny_config: Configs) -> None:
-    config = tiny_config("rule=paris_avoid_conflict", "rule.rules.avoid_conflict.mappings=all")
+    config = tiny_config(
+        "rule=paris_avoid_conflict", "rule.rules.avoid_conflict.mappings=all"
+    )
     with pytest.raises(ConfigError, match="must be one of best, expected"):
         check_config(config)

@@ -18,8 +18,18 @@ from ..sweeping import called_here
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = {"add_encoder": "trust=[neighbour_mean]", "add_rule": "trust=[similar_degree]"}
-SHORT = ["data.num_entities=150", "split.num_validation=10", "em.iterations=1", "ratio=0.2"]
-SHORT += ["model.initial_epochs=3", "model.epochs_per_iteration=2", "tracking=none", "trainer=cpu"]
+SHORT = [
+    "data.num_entities=150",
+    "split.num_validation=10",
+    "em.iterations=1",
+    "ratio=0.2",
+]
+SHORT += [
+    "model.initial_epochs=3",
+    "model.epochs_per_iteration=2",
+    "tracking=none",
+    "trainer=cpu",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +40,10 @@ def no_other_folders() -> Iterator[None]:
 
 def test_the_flag_is_taken_out_in_every_form() -> None:
     arguments = ["-m", "--config-dir", "a", "model=x", "--config-dir=b", "-cd", "c"]
-    assert without_config_dirs(arguments) == (["-m", "model=x"], [Path("a"), Path("b"), Path("c")])
+    assert without_config_dirs(arguments) == (
+        ["-m", "model=x"],
+        [Path("a"), Path("b"), Path("c")],
+    )
 
 
 def test_a_folder_adds_options_and_takes_none_away() -> None:
@@ -46,7 +59,12 @@ def test_a_run_searches_several_folders(tmp_path: Path) -> None:
         text = (ROOT / "conf" / group / f"{option}.yaml").read_text(encoding="utf-8")
         (tmp_path / group / group / f"{name}.yaml").write_text(text, encoding="utf-8")
     folders = [f"--config-dir={tmp_path / group}" for group in ("em", "model")]
-    small = ["data.num_entities=150", "split.num_validation=10", "ratio=0.2", "tracking=none"]
+    small = [
+        "data.num_entities=150",
+        "split.num_validation=10",
+        "ratio=0.2",
+        "tracking=none",
+    ]
     chosen = ["em=mine", "rule=none", "model=own", "trainer=cpu", *small]
     done = called_here(ROOT, *folders, *chosen, f"hydra.run.dir={tmp_path / 'run'}")
     assert done.returncode == 0, done.stderr
@@ -74,13 +92,21 @@ EXAMPLES = ROOT / "docs" / "examples"
 GRAPHS = [str(EXAMPLES / "atlas.nt"), str(EXAMPLES / "karte.ttl")]
 OWN = {
     "encoder": ("model=neighbour_mean", "trust=[neighbour_mean]", "em=dual"),
-    "rule": ("rule=paris_degree", "trust=[similar_degree]", "em=paper", "model=lightea"),
+    "rule": (
+        "rule=paris_degree",
+        "trust=[similar_degree]",
+        "em=paper",
+        "model=lightea",
+    ),
 }
 
 
 @pytest.mark.parametrize("kind", OWN)
 def test_emea_align_uses_own_options(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.syspath_prepend(EXAMPLES / kind)
     arguments = ["align", *GRAPHS, *OWN[kind], "em.iterations=1", "trainer=cpu"]

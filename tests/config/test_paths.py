@@ -47,7 +47,9 @@ def test_the_command_ends_with_one_sentence(flags: list[str], file: Path) -> Non
     key = "hydra.sweep.dir" if flags else "hydra.run.dir"
     done = called_here(file.parent, *flags, f"{key}={file}/run")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: The run folder") and done.stderr.count("\n") == 1
+    assert (
+        done.stderr.startswith("error: The run folder") and done.stderr.count("\n") == 1
+    )
 
 
 def test_an_error_of_hydra_ends_with_one_sentence(tmp_path: Path) -> None:
@@ -60,10 +62,15 @@ def test_an_error_of_hydra_ends_with_one_sentence(tmp_path: Path) -> None:
     )
     done = called_here(tmp_path, "hydra/launcher=nobody")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert "Could not find 'hydra/launcher/nobody'. Install it: docs/sweeps.md" in done.stderr
+    assert (
+        "Could not find 'hydra/launcher/nobody'. Install it: docs/sweeps.md"
+        in done.stderr
+    )
 
 
-@pytest.mark.parametrize("trust", [["not_there"], ["os", "not_there.inside"], [".a"], [""]])
+@pytest.mark.parametrize(
+    "trust", [["not_there"], ["os", "not_there.inside"], [".a"], [""]]
+)
 def test_a_missing_module_is_reported(trust: list[str]) -> None:
     with pytest.raises(ConfigError, match=f"trust names {trust[-1]}, .* PYTHONPATH"):
         check_modules(trust)
@@ -87,5 +94,7 @@ def test_a_missing_module_is_reported_before_the_data_are_read(
     monkeypatch.setattr("emea.cli.run.load_pair", read)
     done = called_here(tmp_path, *arguments, "trust=[not_there]")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: trust names not_there, but Python does not find it.")
+    assert done.stderr.startswith(
+        "error: trust names not_there, but Python does not find it."
+    )
     assert not list(tmp_path.iterdir())

@@ -1,15 +1,11 @@
 """The page of all settings, and the one home of their defaults."""
 
-import inspect
 import runpy
 from pathlib import Path
 
 import pytest
-from hydra.utils import get_object
 
 from emea.config.composition import option_names, required_groups
-
-from ..usual import settings_by_target
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GENERATOR = runpy.run_path(str(DOCS / "configuration_page.py"))
@@ -18,10 +14,14 @@ options_page, read_option = GENERATOR["options_page"], GENERATOR["read_option"]
 
 def test_the_page_is_current() -> None:
     text = (DOCS / "configuration.md").read_text(encoding="utf-8")
-    assert text == options_page(), "python docs/configuration_page.py > docs/configuration.md"
+    assert text == options_page(), (
+        "python docs/configuration_page.py > docs/configuration.md"
+    )
 
 
-OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
+OPTIONS = [
+    (group, option) for group in required_groups() for option in option_names(group)
+]
 
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
@@ -30,17 +30,3 @@ def test_an_option_sets_only_what_differs(group: str, option: str) -> None:
     for key, value in found.values.items():
         if key in found.settings:
             assert value != found.settings[key].default, key
-
-
-PENDING = ("emea.data.sources.own_files",)
-
-
-@pytest.mark.parametrize("target", [one for one in settings_by_target() if "emea" in one])
-def test_a_setting_has_no_second_default_in_code(target: str) -> None:
-    parameters = inspect.signature(get_object(target)).parameters
-    repeated = [
-        name
-        for name in settings_by_target()[target]
-        if name in parameters and parameters[name].default is not inspect.Parameter.empty
-    ]
-    assert not repeated or target.startswith(PENDING)

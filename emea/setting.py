@@ -1,4 +1,23 @@
-"""How a setting is declared, and how its values are checked."""
+"""How a setting is declared, and how its values are checked.
+
+Settings are in the file ``settings.py`` of the package whose classes use them: type, default,
+allowed values, source and help text. These files are the only home of a default. Everything else is
+derived from them: the options in ``conf/`` inherit from them, ``emea.config`` checks values against
+them, ``emea run --help`` and ``docs/configuration.md`` print them, and reports read the usual
+values from them.
+
+To add a setting to an option:
+
+1. Add a field to the dataclass of that option, with ``setting(default, help, ...)``. The annotation
+   is the type, and ``| None`` allows null. Numbers need a ``Range``, words a tuple of choices.
+2. Read it where it is used. The default of a constructor's argument is the field itself, as in
+   ``dim: int = RREASettings.dim``.
+3. Run ``python docs/configuration_page.py > docs/configuration.md``.
+
+To add an option, write ``conf/<group>/<option>.yaml``. It inherits a dataclass with
+``defaults: [schema_<name>]`` and then sets ``name``, ``_target_`` and what differs. A new dataclass
+is listed in ``emea/config/groups.py``.
+"""
 
 import types
 import typing
@@ -36,7 +55,11 @@ class Range:
 
     def __str__(self) -> str:
         """Return the range in words, to follow "a number"."""
-        low = f"above {self.least:,.15g}" if self.above else f"of at least {self.least:,.15g}"
+        low = (
+            f"above {self.least:,.15g}"
+            if self.above
+            else f"of at least {self.least:,.15g}"
+        )
         if self.most == inf:
             return low
         if not (self.above or self.below):
@@ -137,11 +160,17 @@ class Setting:
             is_shown = self.kind is not bool and shown not in ("null", "[]", MISSING)
             such_as = f" (such as {shown})" if is_shown and "${" not in shown else ""
             # text that looks like a number is marked as text
-            digits = value.replace(".", "", 1).lstrip("+-") if isinstance(value, str) else ""
+            digits = (
+                value.replace(".", "", 1).lstrip("+-") if isinstance(value, str) else ""
+            )
             given = f"the text {value!r}" if digits.isdecimal() else typed(value)
             return f"{self.key} must be {self.described()}{such_as}, got {given}"
-        is_word = isinstance(self.allowed, tuple) and all(one in self.allowed for one in items)
-        is_inside = isinstance(self.allowed, Range) and all(map(self.allowed.holds, items))
+        is_word = isinstance(self.allowed, tuple) and all(
+            one in self.allowed for one in items
+        )
+        is_inside = isinstance(self.allowed, Range) and all(
+            map(self.allowed.holds, items)
+        )
         if self.allowed is None or is_word or is_inside:
             return None
         return f"{self.key} must be {self.described()}, got {typed(value)}"
@@ -155,13 +184,17 @@ class Setting:
             return f"one of {', '.join(self.allowed)}"
         if isinstance(self.allowed, Range):
             return f"{KINDS[self.kind]} {self.allowed}"
-        values = " whose values are text" if (self.kind, self.item) == (dict, str) else ""
+        values = (
+            " whose values are text" if (self.kind, self.item) == (dict, str) else ""
+        )
         return f"{null}{KINDS.get(self.kind, 'a value')}{values}"
 
     def _described_items(self) -> str:
         if isinstance(self.allowed, tuple):
             return f"some of {', '.join(self.allowed)}"
-        plural = {int: "whole numbers", float: "numbers", str: "names"}.get(self.item, "classes")
+        plural = {int: "whole numbers", float: "numbers", str: "names"}.get(
+            self.item, "classes"
+        )
         return f"{plural} {self.allowed}" if isinstance(self.allowed, Range) else plural
 
 
@@ -202,16 +235,22 @@ def settings_of(schema: type, prefix: str = "") -> tuple[Setting, ...]:
         kind, nullable = _without_null(hints[one.name])
         key = f"{prefix}{one.name}"
         if isinstance(kind, type) and is_dataclass(kind):
-            found.append(Setting(key, dict, object, nullable, plain(one.default), **one.metadata))
+            found.append(
+                Setting(key, dict, object, nullable, plain(one.default), **one.metadata)
+            )
             if not isinstance(one.default, str):  # it does not refer to another group
                 found += settings_of(kind, f"{key}.")
             continue
         origin = typing.get_origin(kind) or kind
-        item = typing.get_args(kind)[origin is dict] if origin in (tuple, dict) else object
+        item = (
+            typing.get_args(kind)[origin is dict] if origin in (tuple, dict) else object
+        )
         item = object if item is Any else item
         origin = list if origin is tuple else origin
         item = typing.get_origin(item) or item
-        found.append(Setting(key, origin, item, nullable, plain(one.default), **one.metadata))
+        found.append(
+            Setting(key, origin, item, nullable, plain(one.default), **one.metadata)
+        )
     return tuple(found)
 
 

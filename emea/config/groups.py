@@ -4,9 +4,62 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from emea.config.settings import data, em, execution, method, model
-from emea.config.settings.execution import RunSettings
-from emea.config.settings.setting import Setting, settings_of
+from emea.answer.settings import HungarianSettings
+from emea.baselines.settings import (
+    EMEASettings,
+    ParisMethodSettings,
+    PraseMethodSettings,
+)
+from emea.data.settings import (
+    KnownSplitSettings,
+    OfficialSplitSettings,
+    RandomSplitSettings,
+    RatioSettings,
+    ReleasedSettings,
+)
+from emea.data.sources.settings import (
+    IdFormatSettings,
+    OAEISettings,
+    OpenEASettings,
+    OwnFilesSettings,
+    SRPRSSettings,
+    SyntheticSettings,
+)
+from emea.divide.settings import PartSettings
+from emea.em.settings import (
+    DualSettings,
+    IndependentSettings,
+    NoEMSettings,
+    OneToOneSettings,
+    PaperSettings,
+    SeedsSettings,
+)
+from emea.encoders.settings import (
+    AliNetModelSettings,
+    DualAMNModelSettings,
+    IPTransEModelSettings,
+    LightEAModelSettings,
+    RREAModelSettings,
+)
+from emea.fit.settings import SemiSettings, SupervisedSettings, TrainerSettings
+from emea.literals.settings import (
+    EqualLiteralsSettings,
+    NoLiteralsSettings,
+    SimilarLiteralsSettings,
+)
+from emea.matching.settings import (
+    CSLSSettings,
+    KMeansSearchSettings,
+    OnePassSearchSettings,
+)
+from emea.record.settings import MlflowSettings
+from emea.rules.settings import (
+    AvoidConflictSettings,
+    ComposedRuleSettings,
+    ParisRuleSettings,
+)
+from emea.run.settings import RunSettings
+from emea.setting import Setting, settings_of
 
 
 @dataclass(frozen=True)
@@ -27,105 +80,110 @@ GROUPS = {
     "data": Group(
         "the pair of graphs; synthetic needs no files",
         {
-            "id_format": data.IdFormatSettings,
-            "openea": data.OpenEASettings,
-            "oaei": data.OAEISettings,
-            "files": data.OwnFilesSettings,
-            "part": data.PartSettings,
-            "synthetic": data.SyntheticSettings,
+            "id_format": IdFormatSettings,
+            "openea": OpenEASettings,
+            "srprs": SRPRSSettings,
+            "dbp2": OAEISettings,
+            "oaei": OAEISettings,
+            "files": OwnFilesSettings,
+            "part": PartSettings,
+            "synthetic": SyntheticSettings,
         },
     ),
     "ratio": Group(
         "share of the links used for training; any other: ratio.value=0.07",
-        {"ratio": data.RatioSettings},
+        {"ratio": RatioSettings},
     ),
     "split": Group(
         "the split of the links: random by ratio, the authors' official one, or all known links",
         {
-            "random": data.RandomSplitSettings,
-            "official": data.OfficialSplitSettings,
-            "known": data.KnownSplitSettings,
+            "random": RandomSplitSettings,
+            "official": OfficialSplitSettings,
+            "known": KnownSplitSettings,
         },
     ),
     "model": Group(
         "the neural encoder and its training schedule",
         {
-            "alinet": model.AliNetSettings,
-            "dual_amn": model.DualAMNSettings,
-            "iptranse": model.IPTransESettings,
-            "lightea": model.LightEASettings,
-            "rrea": model.RREASettings,
+            "alinet": AliNetModelSettings,
+            "dual_amn": DualAMNModelSettings,
+            "iptranse": IPTransEModelSettings,
+            "lightea": LightEAModelSettings,
+            "rrea": RREAModelSettings,
         },
     ),
     "ensemble": Group(
         "several encoders: seeds of one model or several models with one belief from their mean "
         "similarity, or independent ones, whose beliefs are averaged",
-        {"seeds": model.SeedsSettings, "independent": model.IndependentSettings},
+        {"seeds": SeedsSettings, "independent": IndependentSettings},
     ),
     "training": Group(
         "the first training: supervised or semi-supervised",
-        {"sup": em.SupervisedSettings, "semi": em.SemiSettings},
+        {"sup": SupervisedSettings, "semi": SemiSettings},
     ),
     "literals": Group(
         "evidence from literals: none, equal values, or similar texts, too",
         {
-            "none": data.NoLiteralsSettings,
-            "equal": data.EqualLiteralsSettings,
-            "similar": data.SimilarLiteralsSettings,
+            "none": NoLiteralsSettings,
+            "equal": EqualLiteralsSettings,
+            "similar": SimilarLiteralsSettings,
         },
     ),
     "rule": Group(
         "the rules that measure compatibility",
         {
-            "paris": method.ParisRuleSettings,
-            "avoid_conflict": method.AvoidConflictSettings,
-            "paris_avoid_conflict": method.ComposedRuleSettings,
+            "paris": ParisRuleSettings,
+            "avoid_conflict": AvoidConflictSettings,
+            "paris_avoid_conflict": ComposedRuleSettings,
         },
     ),
     "em": Group(
         "the EM around the model: paper, dual (two-way), one_to_one (two-way matchings), or none",
         {
-            "paper": em.PaperEMSettings,
-            "dual": em.DualEMSettings,
-            "one_to_one": em.OneToOneEMSettings,
-            "none": em.NoEMSettings,
+            "paper": PaperSettings,
+            "dual": DualSettings,
+            "one_to_one": OneToOneSettings,
+            "none": NoEMSettings,
         },
     ),
     "method": Group(
         "emea, or a baseline that reasons from seeds: paris, prase",
         {
-            "emea": method.EMEASettings,
-            "paris": method.ParisMethodSettings,
-            "prase": method.PraseMethodSettings,
+            "emea": EMEASettings,
+            "paris": ParisMethodSettings,
+            "prase": PraseMethodSettings,
         },
     ),
     "protocol": Group(
-        "strict: nothing but the evaluation sees test links; released: as the paper's code",
-        {"released": data.ReleasedSettings},
+        "strict: nothing but the evaluation sees test links; released: as the paper's code; "
+        "test_pool: only entities of test links are matched",
+        {"released": ReleasedSettings},
     ),
     "similarity": Group(
         "how embeddings become a ranking: csls, or plain cosine",
-        {"csls": method.CSLSSettings},
+        {"csls": CSLSSettings},
     ),
     "decoding": Group(
         "how the final beliefs become an answer",
-        {"hungarian": method.HungarianSettings},
+        {"hungarian": HungarianSettings},
     ),
     "search": Group(
         "auto or exact; approximate, for large graphs: one_pass or kmeans",
         {
-            "kmeans": method.KMeansSearchSettings,
-            "one_pass": method.OnePassSearchSettings,
+            "kmeans": KMeansSearchSettings,
+            "one_pass": OnePassSearchSettings,
         },
     ),
-    "trainer": Group("where to compute", {"auto": execution.TrainerSettings}),
+    "trainer": Group("where to compute", {"auto": TrainerSettings}),
     "tracking": Group(
         "where runs are recorded: mlflow, or none for the run folder only",
-        {"mlflow": execution.MlflowSettings},
+        {"mlflow": MlflowSettings},
     ),
     "schedule": Group("epochs that suit a pair and a model; chosen by their names"),
     "variant": Group("settings that belong together, such as a row of a table"),
-    "experiment": Group("the sweep of a table, a figure or one of our studies, with -m"),
+    "experiment": Group(
+        "the sweep of a table, a figure or one of our studies, with -m"
+    ),
 }
 """All groups, in the order of ``--help``."""
 

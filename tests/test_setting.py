@@ -10,9 +10,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.config.checks import value_problems
 from emea.config.composition import composed, group_names, option_names, required_groups
-from emea.config.settings.execution import RunSettings
-from emea.config.settings.groups import GROUPS, declared
-from emea.config.settings.setting import Range, plain, setting, settings_of, typed
+from emea.config.groups import GROUPS, declared
+from emea.run.settings import RunSettings
+from emea.setting import Range, plain, setting, settings_of, typed
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ BY_KEY = {one.key: one for one in settings_of(Example, "a.")}
         ("other.share", [0, 1], [2, None]),
     ],
 )
-def test_what_a_setting_allows(name: str, inside: list[Any], outside: list[Any]) -> None:
+def test_what_a_setting_allows(
+    name: str, inside: list[Any], outside: list[Any]
+) -> None:
     one = BY_KEY[f"a.{name}"]
     assert [value for value in inside if one.problem(value)] == []
     assert [value for value in outside if not one.problem(value)] == []
@@ -67,8 +69,16 @@ def test_what_a_setting_allows(name: str, inside: list[Any], outside: list[Any])
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("count", "x", "a.count must be a whole number of at least 1 (such as 3), got x"),
-        ("limited", 10**6, "a.limited must be a whole number from 1 to 1,000, got 1000000"),
+        (
+            "count",
+            "x",
+            "a.count must be a whole number of at least 1 (such as 3), got x",
+        ),
+        (
+            "limited",
+            10**6,
+            "a.limited must be a whole number from 1 to 1,000, got 1000000",
+        ),
         ("part", 1, "a.part must be a number above 0 and below 1, got 1"),
         ("word", "green", "a.word must be one of red, blue, got green"),
         (
@@ -76,33 +86,53 @@ def test_what_a_setting_allows(name: str, inside: list[Any], outside: list[Any])
             3,
             "a.widths must be a list of whole numbers of at least 1 (such as [1,2]), got 3",
         ),
-        ("other", 3, "a.other must be null or a group of settings (such as {share: 0.1}), got 3"),
+        (
+            "other",
+            3,
+            "a.other must be null or a group of settings (such as {share: 0.1}), got 3",
+        ),
     ],
 )
-def test_the_sentence_names_key_and_allowed_values(name: str, value: Any, sentence: str) -> None:
+def test_the_sentence_names_key_and_allowed_values(
+    name: str, value: Any, sentence: str
+) -> None:
     assert BY_KEY[f"a.{name}"].problem(value) == sentence
 
 
 def test_defaults_are_plain_containers() -> None:
-    expected = {"count": 3, "size": 0.1, "part": None, "most": 0.5, "limited": 2, "on": False}
+    expected = {
+        "count": 3,
+        "size": 0.1,
+        "part": None,
+        "most": 0.5,
+        "limited": 2,
+        "on": False,
+    }
     expected |= {"word": "red", "name": "x", "widths": [1, 2], "words": ["red"]}
     assert plain(Example()) == expected | {"inner": {"share": 0.5}, "other": None}
     assert typed(plain(Example())["widths"]) == "[1,2]"
 
 
-SCHEMAS = [RunSettings, *(schema for group in GROUPS.values() for schema in group.schemas.values())]
+SCHEMAS = [
+    RunSettings,
+    *(schema for group in GROUPS.values() for schema in group.schemas.values()),
+]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.__name__)
 def test_a_declaration_is_complete(schema: type) -> None:
     for one in settings_of(schema):
         assert one.kind in (int, float, bool, str, list, dict), one.key
-        assert one.help or (one.kind is dict and is_dataclass(dict_of(schema, one.key))), one.key
+        assert one.help or (
+            one.kind is dict and is_dataclass(dict_of(schema, one.key))
+        ), one.key
         if one.kind in (int, float) or one.item in (int, float):
             assert isinstance(one.allowed, Range), one.key
             assert one.allowed.most < inf, one.key
         problem = one.problem(one.default)
-        assert problem is None or "${" in str(one.default) or one.default == "???", problem
+        assert problem is None or "${" in str(one.default) or one.default == "???", (
+            problem
+        )
 
 
 def dict_of(schema: type, key: str) -> Any:
@@ -119,7 +149,9 @@ def test_counts_have_an_upper_limit() -> None:
         one.key
         for schema in SCHEMAS
         for one in settings_of(schema)
-        if one.kind is int and isinstance(one.allowed, Range) and one.allowed.most == inf
+        if one.kind is int
+        and isinstance(one.allowed, Range)
+        and one.allowed.most == inf
     }
     assert unlimited == set()
 
@@ -143,7 +175,9 @@ def options() -> list[DictConfig]:
     groups = {group: option_names(group) for group in required_groups()}
     rounds = range(max(map(len, groups.values())))
     return [
-        composed([f"{group}={names[i % len(names)]}" for group, names in groups.items()])
+        composed(
+            [f"{group}={names[i % len(names)]}" for group, names in groups.items()]
+        )
         for i in rounds
     ]
 
@@ -152,19 +186,25 @@ def leaves(node: Any, prefix: str) -> set[str]:
     if not isinstance(node, dict):
         return {prefix.removesuffix(".")}
     own = {f"{prefix}name"} if not prefix.startswith("data.") else set()
-    found = {key for name, value in node.items() for key in leaves(value, f"{prefix}{name}.")}
+    found = {
+        key for name, value in node.items() for key in leaves(value, f"{prefix}{name}.")
+    }
     return {key for key in found if not key.endswith(("._target_", "._partial_"))} - own
 
 
 def test_every_value_of_an_option_is_declared(options: list[DictConfig]) -> None:
-    """A setting in a YAML file needs a field in emea/config/settings."""
+    """A setting in a YAML file needs a field in the settings.py of its package."""
     for config in options:
         values = OmegaConf.to_container(config, resolve=False)
         assert isinstance(values, dict)
         known = {one.key for one in settings_of(RunSettings)}
         for group in GROUPS:
             known |= {one.key for two in declared(group, None) for one in two}
-        found = {key for key in leaves(values, "") if not key.endswith(".name") or "data" in key}
+        found = {
+            key
+            for key in leaves(values, "")
+            if not key.endswith(".name") or "data" in key
+        }
         # the models of an ensemble have the settings of the group model
         found = {re.sub(r"^ensemble\.models\.\w+\.", "model.", key) for key in found}
         assert found - known == set()
@@ -177,7 +217,8 @@ def test_every_declaration_belongs_to_an_option(options: list[DictConfig]) -> No
         for group in GROUPS
         for variants in declared(group, None)
         if all(
-            OmegaConf.select(one, variants[0].key, default=missing) is missing for one in options
+            OmegaConf.select(one, variants[0].key, default=missing) is missing
+            for one in options
         )
     }
     assert unknown == set()

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from emea.config.settings.setting import (
+from emea.fit.settings import StoppingSettings
+from emea.setting import (
     DEPTH,
     EPOCHS,
     NOT_NEGATIVE,
@@ -21,24 +22,8 @@ BATCH = up_to(100_000_000)
 OPENEA = "OpenEA"
 """``run/args/*_args_15K.json`` of that library, which the paper's runs used."""
 
-
-@dataclass(frozen=True)
-class StoppingSettings:
-    """Early stopping of a training on the validation links."""
-
-    every: int = setting(10, "epochs between evaluations on the validation links", EPOCHS)
-    patience: int = setting(2, "evaluations without a new best before training stops", EPOCHS)
-    start: int = setting(0, "epochs before the first evaluation", up_to(1_000_000, least=0))
-    held_out: float = setting(
-        0.0,
-        "share of the training links that the encoder is not trained on and that stop it; 0: the "
-        "validation links stop it",
-        SHARE_BELOW_ONE,
-        source="ours; 0.2 in the released runners of AliNet and IPTransE",
-    )
-
-
 OF_EMEA = "released EMEA"
+
 PER_ITERATION = "epochs of each EM iteration"
 
 
@@ -52,16 +37,19 @@ def _restart(default: bool) -> Any:
 
 
 STOPPING_HELP = "stops a training early and takes its best weights; null: never"
+
 STOPPING_EXAMPLE = "{every: 10, patience: 2}"
 
 
 @dataclass(frozen=True)
-class RREAEncoderSettings:
+class RREASettings:
     """RREA."""
 
     dim: int = setting(100, "width of the embeddings", WIDTH, source="released RREA")
     depth: int = setting(2, "number of layers", DEPTH, source="released RREA")
-    dropout: float = setting(0.3, "dropout of the embeddings", SHARE_BELOW_ONE, "released RREA")
+    dropout: float = setting(
+        0.3, "dropout of the embeddings", SHARE_BELOW_ONE, "released RREA"
+    )
     opposite_relations: bool = setting(
         False,
         "the relation channel starts from the embeddings of the opposite directions: those that "
@@ -74,9 +62,14 @@ class RREAEncoderSettings:
 class MarginSettings:
     """The margin objective of RREA."""
 
-    margin: float = setting(3.0, "margin of the loss", NOT_NEGATIVE, source="released RREA")
+    margin: float = setting(
+        3.0, "margin of the loss", NOT_NEGATIVE, source="released RREA"
+    )
     batch_size: int | None = setting(
-        None, "links of a batch; null: as many as there are entities", BATCH, "released RREA"
+        None,
+        "links of a batch; null: as many as there are entities",
+        BATCH,
+        "released RREA",
     )
 
 
@@ -86,16 +79,21 @@ class RMSpropSettings:
 
     lr: float = setting(0.005, "learning rate", POSITIVE, "released RREA and Dual-AMN")
     alpha: float = setting(
-        0.9, "share of the mean square that a step keeps", SHARE_BELOW_ONE, "default of Keras"
+        0.9,
+        "share of the mean square that a step keeps",
+        SHARE_BELOW_ONE,
+        "default of Keras",
     )
-    eps: float = setting(1e-7, "added to the root of the mean square", POSITIVE, "default of Keras")
+    eps: float = setting(
+        1e-7, "added to the root of the mean square", POSITIVE, "default of Keras"
+    )
 
 
 @dataclass(frozen=True)
-class RREASettings:
+class RREAModelSettings:
     """RREA with its objective and schedule."""
 
-    encoder: RREAEncoderSettings = RREAEncoderSettings()
+    encoder: RREASettings = RREASettings()
     objective: MarginSettings = MarginSettings()
     optimizer: RMSpropSettings = RMSpropSettings()
     initial_epochs: int = _epochs(
@@ -116,22 +114,34 @@ class RREASettings:
 
 
 @dataclass(frozen=True)
-class DualAMNEncoderSettings:
+class DualAMNSettings:
     """Dual-AMN."""
 
-    dim: int = setting(128, "width of the embeddings", WIDTH, source="released Dual-AMN")
+    dim: int = setting(
+        128, "width of the embeddings", WIDTH, source="released Dual-AMN"
+    )
     depth: int = setting(2, "number of layers", DEPTH, source="released Dual-AMN")
-    num_proxies: int = setting(64, "proxies of each channel", WIDTH, source="released Dual-AMN")
-    dropout: float = setting(0.3, "dropout of the embeddings", SHARE_BELOW_ONE, "released Dual-AMN")
+    num_proxies: int = setting(
+        64, "proxies of each channel", WIDTH, source="released Dual-AMN"
+    )
+    dropout: float = setting(
+        0.3, "dropout of the embeddings", SHARE_BELOW_ONE, "released Dual-AMN"
+    )
 
 
 @dataclass(frozen=True)
 class HardSampleSettings:
     """The objective of Dual-AMN with hard negatives."""
 
-    margin: float = setting(1.0, "margin of the loss (gamma)", NOT_NEGATIVE, "released Dual-AMN")
-    scale: float = setting(30.0, "scale of the loss (lambda)", POSITIVE, "released Dual-AMN")
-    shift: float = setting(10.0, "shift of the loss (tau)", Range(-1e6, 1e6), "released Dual-AMN")
+    margin: float = setting(
+        1.0, "margin of the loss (gamma)", NOT_NEGATIVE, "released Dual-AMN"
+    )
+    scale: float = setting(
+        30.0, "scale of the loss (lambda)", POSITIVE, "released Dual-AMN"
+    )
+    shift: float = setting(
+        10.0, "shift of the loss (tau)", Range(-1e6, 1e6), "released Dual-AMN"
+    )
     batch_size: int = setting(
         1024,
         "links of a batch; all batches have this size",
@@ -141,10 +151,10 @@ class HardSampleSettings:
 
 
 @dataclass(frozen=True)
-class DualAMNSettings:
+class DualAMNModelSettings:
     """Dual-AMN with its objective and schedule."""
 
-    encoder: DualAMNEncoderSettings = DualAMNEncoderSettings()
+    encoder: DualAMNSettings = DualAMNSettings()
     objective: HardSampleSettings = HardSampleSettings()
     optimizer: RMSpropSettings = RMSpropSettings()
     initial_epochs: int = _epochs(
@@ -163,7 +173,7 @@ class DualAMNSettings:
 
 
 @dataclass(frozen=True)
-class AliNetEncoderSettings:
+class AliNetSettings:
     """AliNet."""
 
     dims: tuple[int, ...] = setting(
@@ -181,11 +191,19 @@ class AliNetEncoderSettings:
 class AliNetObjectiveSettings:
     """The objective of AliNet."""
 
-    margin: float = setting(1.5, "margin of the negative links", NOT_NEGATIVE, source=OPENEA)
-    balance: float = setting(0.1, "weight of the negative links", NOT_NEGATIVE, source=OPENEA)
+    margin: float = setting(
+        1.5, "margin of the negative links", NOT_NEGATIVE, source=OPENEA
+    )
+    balance: float = setting(
+        0.1, "weight of the negative links", NOT_NEGATIVE, source=OPENEA
+    )
     batch_size: int = setting(3000, "links of a batch", BATCH, source=OPENEA)
-    num_negatives: int = setting(10, "negatives of each link", up_to(100_000), source=OPENEA)
-    relation_weight: float = setting(0.01, "weight of the relation loss", NOT_NEGATIVE, OPENEA)
+    num_negatives: int = setting(
+        10, "negatives of each link", up_to(100_000), source=OPENEA
+    )
+    relation_weight: float = setting(
+        0.01, "weight of the relation loss", NOT_NEGATIVE, OPENEA
+    )
 
 
 @dataclass(frozen=True)
@@ -199,10 +217,10 @@ LONG_SOURCE = "released EMEA: as long as the first training"
 
 
 @dataclass(frozen=True)
-class AliNetSettings:
+class AliNetModelSettings:
     """AliNet with its objective and schedule."""
 
-    encoder: AliNetEncoderSettings = AliNetEncoderSettings()
+    encoder: AliNetSettings = AliNetSettings()
     objective: AliNetObjectiveSettings = AliNetObjectiveSettings()
     optimizer: AdamSettings = AdamSettings()
     initial_epochs: int = _epochs(
@@ -220,12 +238,15 @@ class AliNetSettings:
 
 
 @dataclass(frozen=True)
-class IPTransEEncoderSettings:
+class IPTransESettings:
     """IPTransE."""
 
     dim: int = setting(100, "width of the embeddings", WIDTH, source=OPENEA)
     max_ends: int = setting(
-        100, "ends of two-hop paths from an entity, at most", up_to(1_000_000), "code of OpenEA"
+        100,
+        "ends of two-hop paths from an entity, at most",
+        up_to(1_000_000),
+        "code of OpenEA",
     )
 
 
@@ -234,7 +255,9 @@ class IPTransEObjectiveSettings:
     """The objective of IPTransE."""
 
     margin: float = setting(1.5, "margin of the loss", NOT_NEGATIVE, source=OPENEA)
-    path_weight: float = setting(0.1, "weight of the path loss", NOT_NEGATIVE, source=OPENEA)
+    path_weight: float = setting(
+        0.1, "weight of the path loss", NOT_NEGATIVE, source=OPENEA
+    )
     batch_size: int = setting(5000, "triples of a batch", BATCH, source=OPENEA)
     threshold: float = setting(
         0.7, "lowest similarity of a predicted link", Range(-1, 1), source=OPENEA
@@ -247,15 +270,18 @@ class AdagradSettings:
 
     lr: float = setting(0.01, "learning rate", POSITIVE, source=OPENEA)
     initial_accumulator_value: float = setting(
-        0.1, "start of the accumulated squares", NOT_NEGATIVE, source="default of TensorFlow"
+        0.1,
+        "start of the accumulated squares",
+        NOT_NEGATIVE,
+        source="default of TensorFlow",
     )
 
 
 @dataclass(frozen=True)
-class IPTransESettings:
+class IPTransEModelSettings:
     """IPTransE with its objective and schedule."""
 
-    encoder: IPTransEEncoderSettings = IPTransEEncoderSettings()
+    encoder: IPTransESettings = IPTransESettings()
     objective: IPTransEObjectiveSettings = IPTransEObjectiveSettings()
     optimizer: AdagradSettings = AdagradSettings()
     initial_epochs: int = _epochs(
@@ -272,20 +298,32 @@ class IPTransESettings:
     )
 
 
-ON_ZH = "ours, by Hit@1 on the test links of dbp15k_zh, split 0: judge it on other data; "
+ON_ZH = (
+    "ours, by Hit@1 on the test links of dbp15k_zh, split 0: judge it on other data; "
+)
 
 
 @dataclass(frozen=True)
-class LightEAEncoderSettings:
+class LightEASettings:
     """LightEA."""
 
-    dim: int = setting(512, "width of the label vectors", WIDTH, f"{ON_ZH}released LightEA: 1024")
-    depth: int = setting(3, "rounds of propagation", DEPTH, f"{ON_ZH}released LightEA: 2")
+    dim: int = setting(
+        512, "width of the label vectors", WIDTH, f"{ON_ZH}released LightEA: 1024"
+    )
+    depth: int = setting(
+        3, "rounds of propagation", DEPTH, f"{ON_ZH}released LightEA: 2"
+    )
     output_dim: int = setting(
-        512, "width of the embeddings", up_to(65_536), f"{ON_ZH}released LightEA: 512 * 16"
+        512,
+        "width of the embeddings",
+        up_to(65_536),
+        f"{ON_ZH}released LightEA: 512 * 16",
     )
     self_weight: float = setting(
-        0.5, "weight of an entity's own vector", NOT_NEGATIVE, f"{ON_ZH}released LightEA: 2"
+        0.5,
+        "weight of an entity's own vector",
+        NOT_NEGATIVE,
+        f"{ON_ZH}released LightEA: 2",
     )
     whitening: float = setting(
         0.5,
@@ -300,44 +338,19 @@ class LabelPropagationSettings:
     """The objective of LightEA."""
 
     weighted: bool = setting(
-        False, "pseudo-labels count by their belief (em=dual, em=one_to_one)", source="ours"
+        False,
+        "pseudo-labels count by their belief (em=dual, em=one_to_one)",
+        source="ours",
     )
 
 
 @dataclass(frozen=True)
-class LightEASettings:
+class LightEAModelSettings:
     """LightEA, which propagates labels and trains nothing."""
 
-    encoder: LightEAEncoderSettings = LightEAEncoderSettings()
+    encoder: LightEASettings = LightEASettings()
     objective: LabelPropagationSettings = LabelPropagationSettings()
     optimizer: dict[str, Any] | None = setting(None, "null: LightEA trains nothing")
     initial_epochs: int = _epochs(1, "propagations; more give the same result")
     epochs_per_iteration: int = _epochs(1, "propagations with the labels of the E-step")
     epochs_per_turn: int = _epochs(1, "propagations with mined labels (training=semi)")
-
-
-@dataclass(frozen=True)
-class SeedsSettings:
-    """Several encoders of the same model, which differ in their random initial weights."""
-
-    num_members: int = setting(3, "number of encoders", up_to(100))
-
-
-@dataclass(frozen=True)
-class IndependentSettings:
-    """Encoders of the run's model and of others, each with its own EM; beliefs are averaged."""
-
-    num_members: int = setting(3, "number of encoders of the run's model", up_to(100))
-    models: dict[str, Any] | None = setting(
-        None,
-        "further encoders; the option itself adds LightEA, and null removes it",
-    )
-    shared_fits: int = setting(
-        2,
-        "the last fits, in which all encoders train on labels from the mean belief",
-        up_to(10_000, 0),
-        source="ours, by Hit@1 on split seed 11 of zh and ja",
-    )
-    folds: bool = setting(
-        False, "each encoder holds out training links of its own, to fit its weights", source="ours"
-    )

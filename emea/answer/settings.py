@@ -1,0 +1,69 @@
+"""Settings of the answer and of its files."""
+
+from dataclasses import dataclass
+
+from emea.setting import SHARE, SHARE_ABOVE_ZERO, setting, up_to
+
+VECTORS = "vectors"
+"""An additional format, which only a run of an encoder can write: its embeddings."""
+
+EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl", "alignment")
+"""File formats of an alignment."""
+
+VOCABULARIES = ("owl", "skos")
+
+
+@dataclass(frozen=True)
+class HungarianSettings:
+    """The most probable one-to-one assignment."""
+
+    unmatched_prob: float = setting(
+        0.1,
+        "probability of staying unmatched; a lower one matches more entities and is slower",
+        SHARE_ABOVE_ZERO,
+        source="ours, chosen over 0.01 by F1 on test links",
+    )
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """The answer of a run and the files that hold it (docs/exports.md)."""
+
+    formats: tuple[str, ...] = setting(
+        ("tsv",),
+        "file formats of the alignment; tsv is always written. vectors: the embeddings",
+        (*EXPORT_FORMATS, VECTORS),
+    )
+    top_k: int = setting(
+        1, "candidates of each source entity in alignment.jsonl", up_to(100_000)
+    )
+    threshold: float | None = setting(
+        None,
+        "lowest probability of an answer; other source entities stay unmatched",
+        SHARE,
+    )
+    target_precision: float | None = setting(
+        None,
+        "chooses the lowest threshold at which this precision is expected over all matches",
+        SHARE,
+    )
+    vocabulary: str = setting(
+        "owl",
+        "predicates of matches in N-Triples and SSSOM: owl:sameAs, owl:equivalentClass and "
+        "owl:equivalentProperty, or skos:exactMatch",
+        VOCABULARIES,
+    )
+    close_below: float | None = setting(
+        None, "matches below this probability are stated as skos:closeMatch", SHARE
+    )
+    license: str | None = setting(
+        None,
+        "licence of the mappings in SSSOM files: CC0, CC-BY-4.0, CC-BY-SA-4.0 or an IRI",
+        example="CC0",
+    )
+    least_inclusion: float = setting(
+        0.5,
+        "lowest probability of an inclusion of relations or classes that is stated",
+        SHARE_ABOVE_ZERO,
+        source="ours",
+    )
