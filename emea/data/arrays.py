@@ -27,7 +27,9 @@ def frozen(values: npt.ArrayLike, columns: int) -> IntArray:
 def check_ids(ids: IntArray, size: int, what: str) -> None:
     """Raise an error if an id is outside ``0..size-1``."""
     if ids.size and (ids.min() < 0 or ids.max() >= size):
-        raise DataError(f"{what} ids must lie in 0..{size - 1}, found {ids.min()}..{ids.max()}")
+        raise DataError(
+            f"{what} ids must lie in 0..{size - 1}, found {ids.min()}..{ids.max()}"
+        )
 
 
 def are_among(pairs: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:

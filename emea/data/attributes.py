@@ -77,7 +77,9 @@ class AttributeTriples:
         entities, names, values = self.triples[new_ids[self.triples[:, 0]] >= 0].T
         used = np.zeros(len(self.values), dtype=bool)
         used[values] = True
-        triples = np.stack([new_ids[entities], names, np.cumsum(used)[values] - 1], axis=1)
+        triples = np.stack(
+            [new_ids[entities], names, np.cumsum(used)[values] - 1], axis=1
+        )
         return replace(
             self,
             triples=triples[np.lexsort(triples.T[::-1])],
@@ -87,19 +89,26 @@ class AttributeTriples:
 
 
 def chosen_labels(
-    attributes: AttributeTriples, num_entities: int, language: str | None = None
+    attributes: AttributeTriples,
+    num_entities: int,
+    language: str | None = None,
+    label_attributes: Sequence[str] = LABEL_ATTRIBUTES,
 ) -> list[str]:
     """Return the label of each entity, or an empty text for entities without a label.
 
-    The order of ``LABEL_ATTRIBUTES`` decides first, then the language: the given language, no
+    The order of ``label_attributes`` decides first, then the language: the given language, no
     language, English, and the other languages in alphabetical order.
 
     Args:
         attributes: The literals of the graph.
         num_entities: The number of entities of the graph.
         language: The preferred language tag, such as ``de``.
+        label_attributes: Attributes that name an entity, in order of preference.
     """
-    places = {name: place for place, name in enumerate(LABEL_ATTRIBUTES)}
+    # the first place of a name counts, if it occurs twice
+    places = {
+        name: place for place, name in reversed(list(enumerate(label_attributes)))
+    }
     ranks = [places.get(name, -1) for name in attributes.attribute_names]
     by_attribute = np.array(ranks, dtype=np.int64)
     wanted = by_attribute[attributes.triples[:, 1]] >= 0
@@ -107,11 +116,15 @@ def chosen_labels(
     tags = [kind.language for kind in attributes.kind_names]
     preferred = {"": 1, "en": 2} | ({language.lower(): 0} if language else {})
     by_tag = {tag: place for place, tag in enumerate(sorted(set(tags)), 3)} | preferred
-    by_kind = np.array([by_tag[tag] for tag in tags], dtype=np.int64)[attributes.kinds[values]]
+    by_kind = np.array([by_tag[tag] for tag in tags], dtype=np.int64)[
+        attributes.kinds[values]
+    ]
     order = np.lexsort((values, by_kind, by_attribute[names], entities))
     labels = [""] * num_entities
     entities, first = np.unique(entities[order], return_index=True)
-    for entity, value in zip(entities.tolist(), values[order][first].tolist(), strict=True):
+    for entity, value in zip(
+        entities.tolist(), values[order][first].tolist(), strict=True
+    ):
         labels[entity] = " ".join(attributes.values[value].split())
     return labels
 
@@ -127,7 +140,8 @@ def literal_parts(term: str) -> tuple[str, Kind]:
         term: The literal as the parser writes it, without the datatype ``xsd:string``.
     """
     end = term.rindex('"')
-    text, suffix = term[1:end], term[end + 1 :]
+    text = term[1:end]
+    suffix = term[end + 1 :]
     if "\\" in text:
         text = _ESCAPE.sub(_character, text)
     return text, _kind(suffix)

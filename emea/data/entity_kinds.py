@@ -30,7 +30,9 @@ class EntityKind(IntEnum):
     PROPERTY = 2
 
 
-DECLARED = dict.fromkeys((f"{RDFS}Class", f"{OWL}Class"), EntityKind.CLASS) | dict.fromkeys(
+DECLARED = dict.fromkeys(
+    (f"{RDFS}Class", f"{OWL}Class"), EntityKind.CLASS
+) | dict.fromkeys(
     (
         f"{RDF}Property",
         f"{OWL}ObjectProperty",
@@ -89,8 +91,12 @@ def entity_kinds(graph: KnowledgeGraph) -> IntArray:
             np.maximum.at(kinds, heads[of_relation], HEADS[name])
         else:
             types, places = np.unique(ends, return_inverse=True)
-            declared = [DECLARED.get(graph.entity_name(end), 0) for end in types.tolist()]
-            np.maximum.at(kinds, heads[of_relation], np.array(declared, dtype=np.int64)[places])
+            declared = [
+                DECLARED.get(graph.entity_name(end), 0) for end in types.tolist()
+            ]
+            np.maximum.at(
+                kinds, heads[of_relation], np.array(declared, dtype=np.int64)[places]
+            )
     return kinds
 
 

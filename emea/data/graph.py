@@ -49,7 +49,9 @@ class KnowledgeGraph:
         if self.kinds is not None:
             object.__setattr__(self, "kinds", frozen(self.kinds, 1).reshape(-1))
             if len(self.kinds) != self.num_entities:
-                raise DataError(f"{self.num_entities} entities have {len(self.kinds)} kinds")
+                raise DataError(
+                    f"{self.num_entities} entities have {len(self.kinds)} kinds"
+                )
         for one in self.vectors:
             check_ids(one.entities, self.num_entities, "entity")
 
@@ -73,11 +75,17 @@ class KnowledgeGraph:
 
     def entity_name(self, entity: int) -> str:
         """Return the name of an entity, or its id if the data has no names."""
-        return self.entity_names[entity] if self.entity_names is not None else str(entity)
+        return (
+            self.entity_names[entity] if self.entity_names is not None else str(entity)
+        )
 
     def relation_name(self, relation: int) -> str:
         """Return the name of a relation, or its id if the data has no names."""
-        return self.relation_names[relation] if self.relation_names is not None else str(relation)
+        return (
+            self.relation_names[relation]
+            if self.relation_names is not None
+            else str(relation)
+        )
 
     def entity_label(self, entity: int) -> str | None:
         """Return the label of an entity, or ``None`` if it has none."""
@@ -110,7 +118,9 @@ class KnowledgeGraph:
             triples=triples,
             num_entities=len(old_ids),
             entity_names=names,
-            attributes=None if self.attributes is None else self.attributes.relabelled(new_ids),
+            attributes=None
+            if self.attributes is None
+            else self.attributes.relabelled(new_ids),
             labels=labels,
             kinds=None if self.kinds is None else self.kinds[old_ids],
             vectors=tuple(one.relabelled(new_ids) for one in self.vectors),

@@ -1,14 +1,14 @@
 """Two graphs to align, the links between them, and counts of what was read from files."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import FloatArray, IntArray, check_ids, frozen
 from emea.data.graph import KnowledgeGraph
+from emea.data.settings import Cardinality
 from emea.data.sorting import distinct_ids
 from emea.data.vectors import check_sizes
 from emea.errors import DataError
@@ -17,6 +17,13 @@ from emea.errors import DataError
 # i + constant), so ids in file order would leak links wherever ties are broken by id. The seed is
 # fixed, so that the same files give the same ids in every run, with any seed of the experiment.
 SHUFFLE_SEED = 20_221_206
+
+
+TRANSLATION = "translation"
+"""Name of the attribute whose values are translations of other values."""
+
+ARROW = " \u2192 "
+"""What separates a text from its translation in the name of a value."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,6 +50,8 @@ class LiteralMatches:
         same: ``[num_same, 2]`` value nodes whose normal forms are equal, also those that are too
             common to be evidence.
         negative: Whether different values are evidence against a pair.
+        texts: The text of each value node of both graphs, to compare: its normal form, in Latin
+            letters if the scripts differ. Nodes of vectors and of all words have an empty text.
     """
 
     source: KnowledgeGraph
@@ -55,9 +64,12 @@ class LiteralMatches:
     num_confirming: float = 0.0
     same: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     negative: bool = False
+    texts: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def __repr__(self) -> str:
-        return f"LiteralMatches({len(self.pairs):,} values, {len(self.anchors):,} anchors)"
+        return (
+            f"LiteralMatches({len(self.pairs):,} values, {len(self.anchors):,} anchors)"
+        )
 
 
 @dataclass(frozen=True)
@@ -74,6 +86,7 @@ class GraphReading:
         num_bad: Lines skipped because they could not be read.
         left_out: Names of entities of the file that are not in the graph.
         reason: Why they are left out.
+        columns: The columns of a table of entities; none for other files.
     """
 
     label: str
@@ -84,6 +97,7 @@ class GraphReading:
     num_bad: int = 0
     left_out: frozenset[str] = frozenset()
     reason: str = ""
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -216,7 +230,8 @@ class GraphPair:
     @property
     def matched_kinds(self) -> tuple[IntArray, IntArray] | None:
         """The kinds of the entities of both graphs, if only entities of a kind are matched."""
-        source, target = self.source.kinds, self.target.kinds
+        source = self.source.kinds
+        target = self.target.kinds
         return None if source is None or target is None else (source, target)
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "GraphPair":
@@ -226,7 +241,9 @@ class GraphPair:
             source_ids: A permutation of the source ids.
             target_ids: A permutation of the target ids.
         """
-        official = self.official.relabelled(source_ids, target_ids) if self.official else None
+        official = (
+            self.official.relabelled(source_ids, target_ids) if self.official else None
+        )
         rejected = self.rejected
         if rejected is not None:
             rejected = relabel_links(rejected, source_ids, target_ids)
@@ -238,14 +255,17 @@ class GraphPair:
             official=official,
             literals=None,
             rejected=rejected,
-            unmatched=None if self.unmatched is None else np.sort(source_ids[self.unmatched]),
+            unmatched=None
+            if self.unmatched is None
+            else np.sort(source_ids[self.unmatched]),
         )
 
     def shuffled(self, seed: int = SHUFFLE_SEED) -> "GraphPair":
         """Return the same pair with random entity ids, as all readers of files do."""
         rng = np.random.default_rng(seed)
         return self.relabelled(
-            rng.permutation(self.source.num_entities), rng.permutation(self.target.num_entities)
+            rng.permutation(self.source.num_entities),
+            rng.permutation(self.target.num_entities),
         )
 
     def checksum(self) -> str:
@@ -255,16 +275,7 @@ class GraphPair:
         """
         digest = hashlib.sha256()
         for graph in (self.source, self.target):
-            digest.update(f"{graph.num_entities} {graph.num_relations};".encode())
-            digest.update(graph.triples.tobytes())
-            if graph.attributes is not None:
-                digest.update(graph.attributes.triples.tobytes())
-                digest.update("\0".join(graph.attributes.values).encode(errors="surrogatepass"))
-            if graph.kinds is not None:
-                digest.update(b"kinds" + graph.kinds.tobytes())
-            for one in graph.vectors:
-                digest.update(f"vectors {one.name}".encode() + one.entities.tobytes())
-                digest.update(one.values.tobytes())
+            _add_graph(digest, graph)
         digest.update(self.links.tobytes())
         if self.num_absent:
             digest.update(f"{self.num_absent}".encode())
@@ -273,6 +284,27 @@ class GraphPair:
         if self.unmatched is not None:
             digest.update(b"unmatched" + self.unmatched.tobytes())
         return digest.hexdigest()
+
+
+def graph_checksum(graph: KnowledgeGraph) -> str:
+    """Return the SHA-256 of what `GraphPair.checksum` covers of one graph."""
+    digest = hashlib.sha256()
+    _add_graph(digest, graph)
+    return digest.hexdigest()
+
+
+def _add_graph(digest: "hashlib._Hash", graph: KnowledgeGraph) -> None:
+    """Add the sizes, triples, literals, kinds and vectors of a graph to a digest."""
+    digest.update(f"{graph.num_entities} {graph.num_relations};".encode())
+    digest.update(graph.triples.tobytes())
+    if graph.attributes is not None:
+        digest.update(graph.attributes.triples.tobytes())
+        digest.update("\0".join(graph.attributes.values).encode(errors="surrogatepass"))
+    if graph.kinds is not None:
+        digest.update(b"kinds" + graph.kinds.tobytes())
+    for one in graph.vectors:
+        digest.update(f"vectors {one.name}".encode() + one.entities.tobytes())
+        digest.update(one.values.tobytes())
 
 
 def _check_links(pair: GraphPair, links: IntArray, where: str) -> None:
@@ -289,7 +321,9 @@ def _check_links(pair: GraphPair, links: IntArray, where: str) -> None:
             )
 
 
-def relabel_links(links: IntArray, source_ids: IntArray, target_ids: IntArray) -> IntArray:
+def relabel_links(
+    links: IntArray, source_ids: IntArray, target_ids: IntArray
+) -> IntArray:
     """Return links after new ids were given to the entities of both graphs."""
     return np.stack([source_ids[links[:, 0]], target_ids[links[:, 1]]], axis=1)
 

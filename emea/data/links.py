@@ -1,21 +1,21 @@
 """Links from files: finds the entities by name and checks how many links an entity has."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from emea.config.settings.cardinality import Cardinality, cardinality_of
 from emea.data.arrays import IntArray
 from emea.data.formats.tab_file import TableRows, read_lines
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphReading, LinkReading, sorted_links
-from emea.data.names import Prefixes, entity_uri, uri_numbers
+from emea.data.names import Prefixes, based_iri, entity_uri, uri_numbers
+from emea.data.settings import Cardinality, cardinality_of
 from emea.data.sorting import distinct_ids
 from emea.errors import DataError, one_line
 
@@ -27,7 +27,9 @@ REPEATED_ENTITY = (
     "(cardinality={} allows one link of each {} entity; choose another cardinality, such as "
     "cardinality={}, or use data.on_error=skip to keep one link)"
 )
-REPEATED = "(test links must differ from the labels; use data.on_error=skip to leave them out)"
+REPEATED = (
+    "(test links must differ from the labels; use data.on_error=skip to leave them out)"
+)
 NUM_NAMED = 20
 """Links left out for the same reason that are logged one by one. The others are counted."""
 
@@ -72,7 +74,10 @@ class LinkRegister(Generic[Key]):
         }
 
     def add(
-        self, table: TableRows, links: Iterable[tuple[Key, Key]], may_repeat: bool = False
+        self,
+        table: TableRows,
+        links: Iterable[tuple[Key, Key]],
+        may_repeat: bool = False,
     ) -> list[int]:
         """Register the links of a file.
 
@@ -113,13 +118,17 @@ class LinkRegister(Generic[Key]):
             entity = link[column]
             if entity in self._places[side]:
                 known, place = self._places[side][entity]
-                message = f"{side} entity {entity} is already linked in {known.place(place)}"
+                message = (
+                    f"{side} entity {entity} is already linked in {known.place(place)}"
+                )
                 raise table.error(row, message)
         here = self._links[link] = table, row
         for side, column in self.sides.items():
             self._places[side][link[column]] = here
 
-    def check_contains(self, table: TableRows, links: Iterable[tuple[Key, Key]], home: str) -> None:
+    def check_contains(
+        self, table: TableRows, links: Iterable[tuple[Key, Key]], home: str
+    ) -> None:
         """Raise an error if a link is not registered."""
         for row, link in enumerate(links):
             if link not in self._links:
@@ -130,6 +139,11 @@ def _text(link: tuple[Key, Key]) -> str:
     return f"{link[0]} - {link[1]}"
 
 
+def folded(text: str) -> str:
+    """Return a text without differences in case and white space."""
+    return " ".join(text.split()).casefold()
+
+
 class EntityFinder:
     """Finds the entities of a graph by name.
 
@@ -138,6 +152,7 @@ class EntityFinder:
         side: ``source`` or ``target``.
         label: The file of the graph, for messages.
         reading: Entities of the file that are left out, if the graph was read from one.
+        base: What the graph puts before names that are not IRIs, if anything.
     """
 
     def __init__(
@@ -146,9 +161,12 @@ class EntityFinder:
         side: str,
         label: str,
         reading: GraphReading | None = None,
+        base: str | None = None,
     ) -> None:
+        self._base = base
         self.names = graph.all_entity_names
         self._ids = {name: number for number, name in enumerate(self.names)}
+        self._graph = graph
         self.side = side
         self.label = label
         self._reading = reading
@@ -156,19 +174,66 @@ class EntityFinder:
     def missing(self, name: str, prefixes: Prefixes) -> str:
         """Return why the graph does not contain a name."""
         reading = self._reading
-        if reading is not None and not reading.left_out.isdisjoint(prefixes.spellings(name)):
+        if reading is not None and not reading.left_out.isdisjoint(
+            prefixes.spellings(name)
+        ):
             return f"{self.side} entity {name} of {self.label} {reading.reason}"
         return f"{self.side} entity {name} is not in {self.label}"
 
     def find(self, name: str, prefixes: Prefixes) -> int | None:
         """Return the entity with this name in any of its spellings, or ``None``."""
         spellings = list(prefixes.spellings(name))
+        if self._base is not None and name not in self._ids:
+            spellings.append(based_iri(self._base, name))
         found = next((self._ids[text] for text in spellings if text in self._ids), None)
         if found is None and any("%" in text for text in spellings):
             # an export encodes some characters of a name that may contain encoded ones itself
             uris = map(entity_uri, spellings)
-            found = next((self._by_uri[uri] for uri in uris if uri in self._by_uri), None)
+            found = next(
+                (self._by_uri[uri] for uri in uris if uri in self._by_uri), None
+            )
         return found
+
+    def by_value(self, names: Sequence[str]) -> tuple[str, dict[str, int]]:
+        """Return the attribute whose values the names are, and the entity of each of them.
+
+        A value that several entities have names none of them. Of several attributes, the one with
+        the most entities is taken. Case and repeated spaces do not matter.
+        """
+        wanted = {folded(name) for name in names}
+        best: tuple[str, dict[str, int]] = ("", {})
+        for attribute, holders in self._holders(wanted).items():
+            found = {
+                text: next(iter(entities))
+                for text, entities in holders.items()
+                if len(entities) == 1
+            }
+            if len(found) > len(best[1]):
+                best = attribute, found
+        attribute, entity_of = best
+        known = {
+            name: entity_of[key] for name in names if (key := folded(name)) in entity_of
+        }
+        return attribute, known
+
+    def _holders(self, wanted: Set[str]) -> dict[str, dict[str, set[int]]]:
+        """Return the entities with each of the wanted values, by attribute."""
+        holders: dict[str, dict[str, set[int]]] = {}
+        found = self._graph.attributes
+        if found is not None:
+            places = {
+                value: text
+                for value, given in enumerate(found.values)
+                if (text := folded(given)) in wanted
+            }
+            for entity, attribute, value in found.triples.tolist():
+                if value in places:
+                    of_name = holders.setdefault(found.attribute_names[attribute], {})
+                    of_name.setdefault(places[value], set()).add(entity)
+        for entity, label in enumerate(self._graph.labels or ()):
+            if (text := folded(label)) in wanted:
+                holders.setdefault("label", {}).setdefault(text, set()).add(entity)
+        return holders
 
     @cached_property
     def _by_uri(self) -> dict[str, int]:
@@ -203,6 +268,7 @@ class LinkResolver:
         Raises:
             DataError: A link contradicts another or is in an earlier file.
         """
+        listing = self._by_id(listing)
         known, unknown = self.found(listing)
         _log_left_out(listing.label, unknown, "with an unknown entity")
         kept = self.registered(listing, known)
@@ -226,7 +292,34 @@ class LinkResolver:
         _log_left_out(listing.label, unknown, "with an unknown entity")
         return sorted_links(np.array(list(known), dtype=np.int64).reshape(-1, 2))
 
-    def found(self, listing: LinkListing) -> tuple[dict[tuple[int, int], int], list[str]]:
+    def _by_id(self, listing: LinkListing) -> LinkListing:
+        """Return links by name, if all names of a side are values of entities, such as titles."""
+        if listing.symmetric or not listing.links:
+            return listing
+        prefixes = self.prefixes.with_others(listing.prefixes.namespaces)
+        columns = []
+        for finder, names in zip(
+            (self.source, self.target), zip(*listing.links, strict=True), strict=True
+        ):
+            renamed = {}
+            if all(finder.find(name, prefixes) is None for name in names):
+                attribute, known = finder.by_value(names)
+                renamed = {name: finder.names[entity] for name, entity in known.items()}
+            if renamed:
+                log.warning(
+                    "%s names %s entities by their values of %s: %d of %d names are found",
+                    listing.label,
+                    finder.side,
+                    attribute,
+                    len(renamed),
+                    len(set(names)),
+                )
+            columns.append([renamed.get(name, name) for name in names])
+        return replace(listing, links=list(zip(*columns, strict=True)))
+
+    def found(
+        self, listing: LinkListing
+    ) -> tuple[dict[tuple[int, int], int], list[str]]:
         """Return the first row of each link between known entities, and the unknown entities."""
         prefixes = self.prefixes.with_others(listing.prefixes.namespaces)
         known: dict[tuple[int, int], int] = {}
@@ -249,7 +342,9 @@ class LinkResolver:
             target = self.target.find(right, prefixes)
             if source is not None and target is not None:
                 return (source, target), ""
-            finder, name = (self.source, left) if source is None else (self.target, right)
+            finder, name = (
+                (self.source, left) if source is None else (self.target, right)
+            )
             missing = missing or finder.missing(name, prefixes)
         return (-1, -1), missing
 
@@ -264,7 +359,8 @@ class LinkResolver:
         Raises:
             DataError: A link contradicts an earlier one and ``on_error`` is ``stop``.
         """
-        kept, contradicting = [], []
+        kept = []
+        contradicting = []
         rows = known.items() if self.on_error == "stop" else sorted(known.items())
         for ends, row in rows:
             # use the names of the graphs, since files may spell an entity in several ways
@@ -273,7 +369,11 @@ class LinkResolver:
                 self.register.enter(listing, row, names)
             except DataError as error:
                 if self.on_error == "stop":
-                    advice = REPEATED if self.register.contains(names) else self._advice(known)
+                    advice = (
+                        REPEATED
+                        if self.register.contains(names)
+                        else self._advice(known)
+                    )
                     raise DataError(f"{error} {advice}") from error
                 contradicting.append(str(error))
             else:
@@ -286,12 +386,18 @@ class LinkResolver:
         known = self.register.cardinality
         columns = np.array(list(links)).reshape(-1, 2).T
         single = [len(distinct_ids(column)) == len(column) for column in columns]
-        allowed = cardinality_of(single[0] and known.one_target, single[1] and known.one_source)
+        allowed = cardinality_of(
+            single[0] and known.one_target, single[1] and known.one_source
+        )
         return REPEATED_ENTITY.format(known, " and ".join(known.unique_sides), allowed)
 
 
 def check_rejected(
-    rejected: IntArray, links: IntArray, source: KnowledgeGraph, target: KnowledgeGraph
+    rejected: IntArray,
+    links: IntArray,
+    source: KnowledgeGraph,
+    target: KnowledgeGraph,
+    advice: str = "",
 ) -> None:
     """Check that no rejected pair is also a known link.
 
@@ -300,6 +406,7 @@ def check_rejected(
         links: ``[n, 2]`` links that a run may learn from. Test links are not checked.
         source: The source graph.
         target: The target graph.
+        advice: How to withdraw a known link, for the error.
 
     Raises:
         DataError: A pair is both. The error names it.
@@ -310,7 +417,7 @@ def check_rejected(
             names = (source.entity_name(one), target.entity_name(other))
             raise DataError(
                 f"{_text(names)} is both a known link and a rejected pair. Remove it from the "
-                "links or from the rejected pairs."
+                f"links or from the rejected pairs{f', or {advice}' if advice else ''}."
             )
 
 
@@ -334,7 +441,9 @@ def read_entities(path: Path, finder: EntityFinder, prefixes: Prefixes) -> IntAr
         )
     if unknown:
         counts = f"{len(unknown)} of {len(found)} names are not in {finder.label}"
-        log.warning("%s: %s and are left out, such as %s", path.name, counts, unknown[0])
+        log.warning(
+            "%s: %s and are left out, such as %s", path.name, counts, unknown[0]
+        )
     return np.array(known, dtype=np.int64)
 
 
@@ -353,4 +462,6 @@ def _log_left_out(label: str, problems: list[str], which: str) -> None:
     for text in problems[:NUM_NAMED]:
         log.warning("%s: left out", one_line(text))
     if len(problems) > NUM_NAMED:
-        log.warning("%s: %d more links %s left out", label, len(problems) - NUM_NAMED, which)
+        log.warning(
+            "%s: %d more links %s left out", label, len(problems) - NUM_NAMED, which
+        )

@@ -1,4 +1,4 @@
-"""The two protocols, which decide which links a run may use."""
+"""The protocols, which decide which links a run may use."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -6,11 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import IntArray, are_among
 from emea.data.split import Split, are_crossed
 from emea.errors import ConfigError
 
 logger = logging.getLogger(__name__)
+
+
+TEST_POOL = "test_pool"
+"""Name of the protocol whose answers contain entities of test links only."""
 
 
 def seen_links(protocol: str) -> str:
@@ -18,7 +22,11 @@ def seen_links(protocol: str) -> str:
 
     Tests verify that they did not only for ``strict``.
     """
-    known = {"strict": "saw no test links", "released": "USED TEST LINKS in training"}
+    known = {
+        "strict": "saw no test links",
+        "released": "USED TEST LINKS in training",
+        TEST_POOL: "KNEW which entities have test links",
+    }
     return known.get(protocol, "MAY HAVE USED test links: a protocol of its own")
 
 
@@ -45,6 +53,14 @@ class Visible:
         uses_test_links: Whether any of these contains test links.
         rejected: ``[n, 2]`` pairs that a person rejected; ``None`` if there are none.
         in_folds: Whether independent encoders hold out folds although links are not crossed.
+
+    Example:
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> pair = synthetic_pair(num_entities=20)
+        >>> train, test = pair.links[:5], pair.links[5:]
+        >>> visible = Visible(train, test[:0], train, train, None, None, None, False)
+        >>> len(visible.train), visible.is_crossed
+        (5, False)
     """
 
     train: IntArray
@@ -66,6 +82,25 @@ class Visible:
         """Whether each link is used for training and for validation."""
         return are_crossed(self.train, self.validation)
 
+    def rejecting(self, pairs: IntArray | None) -> "Visible":
+        """Return the same links without the pairs that a person rejected.
+
+        Known links are never rejected. Only a protocol that uses test links can contain such pairs.
+
+        Args:
+            pairs: ``[n, 2]`` the rejected pairs; ``None`` if there are none.
+        """
+        if pairs is None or not len(pairs):
+            return replace(self, rejected=pairs)
+        parts = ("normaliser_links", "weight_links", "unseen_links", "relation_links")
+        given = {name: getattr(self, name) for name in parts}
+        kept = {
+            name: links[~are_among(links, pairs)]
+            for name, links in given.items()
+            if links is not None
+        }
+        return replace(self, rejected=pairs, **kept)
+
     @property
     def has_folds(self) -> bool:
         """Whether each independent encoder holds out another fold of the training links."""
@@ -85,10 +120,15 @@ class Visible:
         """Return the links of each independent encoder; its fold is for validation."""
         if not self.has_folds:
             return [self] * num_members
-        held, links = self.held_out, self.train
-        folds = [np.arange(len(links)) % num_members == fold for fold in range(num_members)]
+        held = self.held_out
+        links = self.train
+        folds = [
+            np.arange(len(links)) % num_members == fold for fold in range(num_members)
+        ]
         return [
-            replace(self, train=links[~fold], validation=np.concatenate([held, links[fold]]))
+            replace(
+                self, train=links[~fold], validation=np.concatenate([held, links[fold]])
+            )
             for fold in folds
         ]
 
@@ -102,7 +142,9 @@ class Visible:
     def holding_out(self, share: float, seed: int) -> "Visible":
         """Return the same links, of which a share of the training links is for early stopping."""
         order = np.random.default_rng(seed).permutation(len(self.train))
-        return replace(self, stopping_links=self.train[order[: int(share * len(self.train))]])
+        return replace(
+            self, stopping_links=self.train[order[: int(share * len(self.train))]]
+        )
 
 
 @dataclass(frozen=True)
@@ -125,6 +167,47 @@ class Strict:
 
 
 @dataclass(frozen=True)
+class WithinTestPool(Strict):
+    """Trains as ``Strict``, but matches only entities of test links with each other.
+
+    Many published results are found in this way. Each entity of the pool has exactly one
+    counterpart in it, so a one-to-one inference profits from knowing the pool. Someone who aligns
+    two graphs does not know it. ``answer_pool`` restricts the answer.
+    """
+
+    def __call__(self, split: Split) -> Visible:
+        """Return what a run on this split may see.
+
+        Raises:
+            ConfigError: If there are no test links.
+        """
+        if not len(split.test):
+            raise ConfigError(
+                f"protocol={TEST_POOL} answers within the entities of test links, but there are "
+                "none. Use protocol=strict."
+            )
+        logger.warning(
+            "protocol=%s matches only entities of the %s TEST links with each other. Do not "
+            "compare its answers with those of protocol=strict.",
+            TEST_POOL,
+            f"{len(split.test):,}",
+        )
+        return replace(super().__call__(split), uses_test_links=True)
+
+
+def answer_pool(protocol: str, split: Split) -> tuple[IntArray, IntArray] | None:
+    """Return the source and target entities that an answer can contain in addition to labels.
+
+    Args:
+        protocol: Name of the protocol; all but ``test_pool`` allow all entities (``None``).
+        split: The split of the links.
+    """
+    if protocol != TEST_POOL:
+        return None
+    return split.test[:, 0], split.test[:, 1]
+
+
+@dataclass(frozen=True)
 class Released:
     """Follows the code released with the paper, which uses test links in training.
 
@@ -138,7 +221,7 @@ class Released:
     num_unseen_links: ClassVar[int] = 100
     """Number of test links on which the weights of AvoidConf are fitted; they are labels in q."""
 
-    seed: int
+    seed: int = 0
 
     def __call__(self, split: Split) -> Visible:
         """Return what a run on this split may see.
@@ -159,7 +242,9 @@ class Released:
             self.num_unseen_links,
         )
         known = split.supervision
-        drawn = split.test[np.random.default_rng(self.seed).permutation(len(split.test))]
+        drawn = split.test[
+            np.random.default_rng(self.seed).permutation(len(split.test))
+        ]
         return Visible(
             train=known.train,
             validation=known.validation,

@@ -53,7 +53,8 @@ def places_in_runs(sizes: IntArray) -> IntArray:
 def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
     """Return the distinct rows in lexicographic order."""
     if math.prod(sizes) < LARGEST_KEY:
-        keys, found = distinct_ids(packed_rows(columns, sizes)), []
+        keys = distinct_ids(packed_rows(columns, sizes))
+        found = []
         for size in reversed(sizes[1:]):
             keys, ids = np.divmod(keys, size)
             found.append(ids)
@@ -69,7 +70,9 @@ def packed_rows(columns: list[IntArray], sizes: list[int]) -> IntArray:
     return keys
 
 
-def numbered_rows(columns: list[IntArray], sizes: list[int]) -> tuple[list[IntArray], IntArray]:
+def numbered_rows(
+    columns: list[IntArray], sizes: list[int]
+) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows in lexicographic order, and the index of each row among them."""
     order = stable_order(columns[-1], sizes[-1])
     for ids, size in zip(reversed(columns[:-1]), reversed(sizes[:-1]), strict=True):
@@ -77,5 +80,7 @@ def numbered_rows(columns: list[IntArray], sizes: list[int]) -> tuple[list[IntAr
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)
     inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    inverse[order] = np.repeat(
+        np.arange(len(starts)), np.diff(starts, append=len(order))
+    )
     return [ids[starts] for ids in ordered], inverse

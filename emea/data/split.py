@@ -4,9 +4,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from emea.config.paths import GIVE_LINKS, IRI_NAMES, NO_SEEDS
+from emea.data.advice import GIVE_LINKS, IRI_NAMES, NO_SEEDS
 from emea.data.arrays import NO_MATCH, IntArray, frozen
 from emea.data.graph_pair import GraphPair, OfficialSplit
+from emea.data.settings import (
+    KnownSplitSettings,
+    OfficialSplitSettings,
+    RandomSplitSettings,
+)
 from emea.errors import DataError
 
 MORE_VALIDATION = (
@@ -77,7 +82,9 @@ class Split:
     def with_labels(self, labels: IntArray) -> "Split":
         """Return the split of a run that used these links as labels, without them in the test."""
         given = set(map(tuple, labels.tolist()))
-        free = np.array([tuple(link) not in given for link in self.test.tolist()], dtype=bool)
+        free = np.array(
+            [tuple(link) not in given for link in self.test.tolist()], dtype=bool
+        )
         known = Supervision(labels, self.supervision.validation)
         return replace(self, supervision=known, test=self.test[free])
 
@@ -90,9 +97,9 @@ class Split:
 def random_split(
     pair: GraphPair,
     ratio: float,
-    seed: int,
-    num_validation: int,
-    validation_from: str,
+    seed: int = 0,
+    num_validation: int = RandomSplitSettings.num_validation,
+    validation_from: str = RandomSplitSettings.validation_from,
 ) -> Split:
     """Draw a random split.
 
@@ -116,15 +123,22 @@ def random_split(
     links = np.concatenate([pair.links, absent])
     links = links[np.random.default_rng(seed).permutation(len(links))]
     num_train = round(ratio * len(links))
-    train, rest = links[:num_train], links[num_train:]
-    return _with_validation(pair.name, train, rest, num_validation, validation_from)
+    train = links[:num_train]
+    rest = links[num_train:]
+    return _with_validation(
+        pair.name,
+        train,
+        rest,
+        num_validation=num_validation,
+        validation_from=validation_from,
+    )
 
 
 def official_split(
     pair: GraphPair,
-    seed: int,
-    num_validation: int,
-    validation_from: str,
+    seed: int = 0,
+    num_validation: int = OfficialSplitSettings.num_validation,
+    validation_from: str = OfficialSplitSettings.validation_from,
 ) -> Split:
     """Return the split that the authors of the data set published.
 
@@ -142,15 +156,28 @@ def official_split(
         raise DataError(f"{pair.name} has no official split. Use split=random.")
     absent = official.num_absent
     if len(official.validation):
-        return _checked(pair.name, official.train, official.validation, official.test, absent)
+        return _checked(
+            pair.name, official.train, official.validation, official.test, absent
+        )
     rng = np.random.default_rng(seed)
     train = official.train[rng.permutation(len(official.train))]
     test = official.test[rng.permutation(len(official.test))]
-    return _with_validation(pair.name, train, test, num_validation, validation_from, absent)
+    return _with_validation(
+        pair.name,
+        train,
+        test,
+        num_validation=num_validation,
+        validation_from=validation_from,
+        num_absent=absent,
+    )
 
 
 def known_split(
-    pair: GraphPair, seed: int, num_validation: int, validation_share: float, few_links: int
+    pair: GraphPair,
+    seed: int = 0,
+    num_validation: int = KnownSplitSettings.num_validation,
+    validation_share: float = KnownSplitSettings.validation_share,
+    few_links: int = KnownSplitSettings.few_links,
 ) -> Split:
     """Use all known links as labels, in order to align two graphs.
 
@@ -168,8 +195,12 @@ def known_split(
     Raises:
         DataError: There are too few labels.
     """
-    official = pair.official or OfficialSplit(pair.links, pair.links[:0], pair.links[:0])
-    labels = official.train[np.random.default_rng(seed).permutation(len(official.train))]
+    official = pair.official or OfficialSplit(
+        pair.links, pair.links[:0], pair.links[:0]
+    )
+    labels = official.train[
+        np.random.default_rng(seed).permutation(len(official.train))
+    ]
     validation = official.validation
     has_few = False
     if not len(validation):
@@ -215,7 +246,9 @@ def _without_seeds(pair: GraphPair) -> str:
     lacking = [side for side, graph in sides if graph.attributes is None]
     rest = f". {NO_SEEDS}"
     if len(lacking) == 1:
-        rest = f", and its {lacking[0]} graph has no literals. {GIVE_LINKS}. {IRI_NAMES}"
+        rest = (
+            f", and its {lacking[0]} graph has no literals. {GIVE_LINKS}. {IRI_NAMES}"
+        )
     return f"{pair.name} has no links to learn from{rest}"
 
 
@@ -223,6 +256,7 @@ def _with_validation(
     name: str,
     train: IntArray,
     rest: IntArray,
+    *,
     num_validation: int,
     validation_from: str,
     num_absent: int = 0,
@@ -230,7 +264,9 @@ def _with_validation(
     """Take the validation links from the start of the rest or the end of the training links."""
     pool = train if validation_from == "train" else rest
     if num_validation > len(pool):
-        part = "training links" if validation_from == "train" else "links outside training"
+        part = (
+            "training links" if validation_from == "train" else "links outside training"
+        )
         raise DataError(
             f"{name} has {len(pool)} {part}, too few for {num_validation} validation links. Lower "
             "split.num_validation."
@@ -238,7 +274,9 @@ def _with_validation(
     if validation_from == "train":
         cut = len(train) - num_validation
         return _checked(name, train[:cut], train[cut:], rest, num_absent)
-    return _checked(name, train, rest[:num_validation], rest[num_validation:], num_absent)
+    return _checked(
+        name, train, rest[:num_validation], rest[num_validation:], num_absent
+    )
 
 
 def _checked(
@@ -252,5 +290,7 @@ def _checked(
     for part, links in (("training", train), ("test", test)):
         if not len(links):
             total = len(train) + len(validation) + len(test)
-            raise DataError(f"{name} has too few links ({total}): no {part} link is left")
+            raise DataError(
+                f"{name} has too few links ({total}): no {part} link is left"
+            )
     return Split(Supervision(train, validation), test, num_absent)

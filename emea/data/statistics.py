@@ -12,7 +12,8 @@ def statistics_table(pair: GraphPair) -> str:
     rows = [(pair.name, "source", "target")]
     rows += [(what, left, sides[1][what]) for what, left in sides[0].items()]
     if pair.reading is not None:
-        source, target = pair.reading.source, pair.reading.target
+        source = pair.reading.source
+        target = pair.reading.target
         literals = "kept" if pair.source.attributes is not None else "left out"
         counts = (
             (f"literals {literals}", source.num_literals, target.num_literals),
@@ -22,34 +23,50 @@ def statistics_table(pair: GraphPair) -> str:
             ("bad lines left out", source.num_bad, target.num_bad),
         )
         rows += [(what, f"{left:,}", f"{right:,}") for what, left, right in counts]
+    for one, other in zip(pair.source.vectors, pair.target.vectors, strict=True):
+        what = f"vectors of {one.name} ({one.values.shape[1]} numbers)"
+        rows.append((what, f"{len(one.values):,}", f"{len(other.values):,}"))
     official = "none"
     if pair.official is not None:
         parts = ("train", "validation", "test")
-        official = ", ".join(f"{len(getattr(pair.official, part)):,} {part}" for part in parts)
+        official = ", ".join(
+            f"{len(getattr(pair.official, part)):,} {part}" for part in parts
+        )
     facts = [
         ("links", f"{len(pair.links):,}"),
-        *(_read_links(pair.reading) if pair.reading else [("official split", official)]),
+        *(
+            _read_links(pair.reading)
+            if pair.reading
+            else [("official split", official)]
+        ),
         ("checksum", pair.checksum()),
     ]
     if pair.num_absent and not pair.reading:
         facts.insert(1, ("links without triples", f"{pair.num_absent:,}"))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
+    lines = [
+        f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}"
+        for row in rows
+    ]
     width = max(len(row[0]) for row in [*rows, *facts])
-    return "\n".join([*lines, "", *(f"{what:<{width}}  {value}" for what, value in facts)])
+    return "\n".join(
+        [*lines, "", *(f"{what:<{width}}  {value}" for what, value in facts)]
+    )
 
 
 def _counts(graph: KnowledgeGraph, num_links: int) -> dict[str, str]:
     """Return the sizes and degrees of a graph by their names in the table."""
-    degrees = graph.degrees() if graph.num_entities else np.zeros(1, dtype=np.int64)
+    degrees = graph.degrees()
+    # the numbers below also need an empty graph to have a degree
+    known = degrees if graph.num_entities else np.zeros(1, dtype=np.int64)
     return {
         "entities": f"{graph.num_entities:,}",
         "relations": f"{graph.num_relations:,}",
         "triples": f"{graph.num_triples:,}",
-        "mean degree": f"{degrees.mean():.2f}",
-        "median degree": f"{np.median(degrees):g}",
-        "max degree": f"{degrees.max():,}",
-        "entities without triple": f"{int((graph.degrees() == 0).sum()):,}",
+        "mean degree": f"{known.mean():.2f}",
+        "median degree": f"{np.median(known):g}",
+        "max degree": f"{known.max():,}",
+        "entities without triple": f"{int((degrees == 0).sum()):,}",
         "share of entities linked": f"{num_links / max(1, graph.num_entities):.1%}",
     }
 

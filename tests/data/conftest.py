@@ -19,7 +19,9 @@ def write_files(tmp_path: Path) -> WriteFiles:
         for name, content in files.items():
             path = tmp_path / "pair" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            path.write_bytes(
+                content if isinstance(content, bytes) else content.encode()
+            )
         return tmp_path / "pair"
 
     return write

@@ -8,7 +8,10 @@ Facts = set[tuple[str, str, str]]
 def named_edges(graph: KnowledgeGraph) -> Facts:
     """Head, relation and tail of each triple."""
     names = graph.all_entity_names
-    return {(names[h], graph.relation_name(r), names[t]) for h, r, t in graph.triples.tolist()}
+    return {
+        (names[h], graph.relation_name(r), names[t])
+        for h, r, t in graph.triples.tolist()
+    }
 
 
 def named_literals(graph: KnowledgeGraph) -> Facts:

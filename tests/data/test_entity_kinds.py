@@ -10,10 +10,15 @@ def kinds(*statements: tuple[str, str, str]) -> dict[str, EntityKind]:
     entities = sorted({end for head, _, tail in statements for end in (head, tail)})
     relations = sorted({relation for _, relation, _ in statements})
     triples = np.array(
-        [(entities.index(h), relations.index(r), entities.index(t)) for h, r, t in statements]
+        [
+            (entities.index(h), relations.index(r), entities.index(t))
+            for h, r, t in statements
+        ]
     )
     graph = KnowledgeGraph(triples, len(entities), len(relations), entities, relations)
-    return dict(zip(entities, map(EntityKind, entity_kinds(graph).tolist()), strict=True))
+    return dict(
+        zip(entities, map(EntityKind, entity_kinds(graph).tolist()), strict=True)
+    )
 
 
 def test_the_object_of_a_type_is_a_class() -> None:

@@ -11,15 +11,22 @@ from emea.errors import DataError
 SOURCE = KnowledgeGraph(frozen([(0, 0, 1), (1, 0, 2)], 3), 3, 1, ["a", "b", "c"])
 TARGET = KnowledgeGraph(frozen([(2, 0, 0)], 3), 3, 1, ["A", "B", "C"])
 LINKS = frozen([(0, 0), (2, 1)], 2)
-PAIR = GraphPair("p", SOURCE, TARGET, LINKS, OfficialSplit(LINKS[:1], LINKS[:0], LINKS[1:]))
+PAIR = GraphPair(
+    "p", SOURCE, TARGET, LINKS, OfficialSplit(LINKS[:1], LINKS[:0], LINKS[1:])
+)
 
 
 def test_shuffling_keeps_names_and_structure() -> None:
     pair = PAIR.shuffled(0)
     names = pair.source.entity_names
     assert names is not None and list(names) != ["a", "b", "c"]
-    assert [(names[h], names[t]) for h, _, t in pair.source.triples] == [("a", "b"), ("b", "c")]
-    found = [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in pair.links]
+    assert [(names[h], names[t]) for h, _, t in pair.source.triples] == [
+        ("a", "b"),
+        ("b", "c"),
+    ]
+    found = [
+        (pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in pair.links
+    ]
     assert found == [("a", "A"), ("c", "B")]
     assert pair.official is not None
     assert np.array_equal(pair.official.test, pair.links[1:])
@@ -60,7 +67,9 @@ TWICE = (
 
 
 def test_links_must_be_one_to_one() -> None:
-    with pytest.raises(DataError, match=r"^p: a target entity occurs more than once in the links"):
+    with pytest.raises(
+        DataError, match=r"^p: a target entity occurs more than once in the links"
+    ):
         GraphPair("p", SOURCE, TARGET, frozen([(0, 0), (1, 0)], 2))
 
 
@@ -72,7 +81,9 @@ def test_links_must_be_one_to_one() -> None:
         ([(2, 3)], "target entity ids must lie in 0..2, found 0..3"),
     ],
 )
-def test_official_parts_must_be_apart(test: list[tuple[int, int]], message: str) -> None:
+def test_official_parts_must_be_apart(
+    test: list[tuple[int, int]], message: str
+) -> None:
     official = OfficialSplit(LINKS[:1], LINKS[:0], frozen(test, 2))
     with pytest.raises(DataError) as error:
         GraphPair("p", SOURCE, TARGET, LINKS, official)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,6 @@ from emea.data.sources.oaei import read_oaei
 from emea.data.sources.openea_format import read_openea_format
 from emea.data.sources.own_files import read_own_files
 from emea.data.split import known_split, official_split, random_split
-
-from ..usual import usual
 
 Files = Mapping[str, list[str]]
 SIZE = 12
@@ -50,7 +47,12 @@ def literals(attributes: AttributeTriples | None) -> object:
     if attributes is None:
         return None
     kinds = [attributes.kind(number) for number in range(len(attributes.values))]
-    return attributes.triples.tolist(), attributes.attribute_names, attributes.values, kinds
+    return (
+        attributes.triples.tolist(),
+        attributes.attribute_names,
+        attributes.values,
+        kinds,
+    )
 
 
 def content(graph: KnowledgeGraph) -> object:
@@ -64,19 +66,29 @@ def content(graph: KnowledgeGraph) -> object:
 
 
 def splits(pair: GraphPair) -> object:
-    drawn = [usual(random_split, pair, 0.5, 3, 2)]
+    drawn = [random_split(pair, 0.5, 3, 2)]
     if pair.official is not None and len(pair.official.test):
-        drawn.append(usual(official_split, pair, 3, 1))
-    drawn.append(usual(known_split, pair, 3))
+        drawn.append(official_split(pair, 3, 1))
+    drawn.append(known_split(pair, 3))
     return [
-        (s.supervision.train.tolist(), s.supervision.validation.tolist(), s.test.tolist())
+        (
+            s.supervision.train.tolist(),
+            s.supervision.validation.tolist(),
+            s.test.tolist(),
+        )
         for s in drawn
     ]
 
 
 def everything(pair: GraphPair) -> object:
     counts = None if pair.reading is None else asdict(pair.reading)
-    return content(pair.source), content(pair.target), pair.links.tolist(), splits(pair), counts
+    return (
+        content(pair.source),
+        content(pair.target),
+        pair.links.tolist(),
+        splits(pair),
+        counts,
+    )
 
 
 def id_files() -> Files:
@@ -99,7 +111,9 @@ def openea_files() -> Files:
     links = [f"a{source}\tb{target}" for source, target in LINKS]
     files = {
         **{
-            f"rel_triples_{side}": [f"{x}{h}\tr{r}\t{x}{t}" for h, r, t in sorted(EDGES)]
+            f"rel_triples_{side}": [
+                f"{x}{h}\tr{r}\t{x}{t}" for h, r, t in sorted(EDGES)
+            ]
             for side, x in ((1, "a"), (2, "b"))
         },
         **{
@@ -119,34 +133,56 @@ def iri(side: str, number: int) -> str:
 
 
 def rdf_lines(side: str) -> list[str]:
-    lines = [f"<{iri(side, h)}> <http://r/{r}> <{iri(side, t)}> ." for h, r, t in sorted(EDGES)]
-    lines += [f'<{iri(side, e)}> <http://r/name> "name {e % 5}"@en .' for e in range(SIZE)]
+    lines = [
+        f"<{iri(side, h)}> <http://r/{r}> <{iri(side, t)}> ."
+        for h, r, t in sorted(EDGES)
+    ]
+    lines += [
+        f'<{iri(side, e)}> <http://r/name> "name {e % 5}"@en .' for e in range(SIZE)
+    ]
     return [*lines, f"<{iri(side, 1)}> <http://r/0> _:x .", lines[0]]
 
 
 def oaei_files() -> Files:
     links = [f"{iri('a', s)}\t{iri('b', t)}" for s, t in LINKS]
-    return {"source.nt": rdf_lines("a"), "target.nt": rdf_lines("b"), "links.tsv": links}
+    return {
+        "source.nt": rdf_lines("a"),
+        "target.nt": rdf_lines("b"),
+        "links.tsv": links,
+    }
 
 
 def rows(side: str, mark: str) -> list[str]:
-    lines = [mark.join((iri(side, h), f"r{r}", iri(side, t))) for h, r, t in sorted(EDGES)]
-    return [*lines, lines[3], mark.join((iri(side, 2), "name", "Zwei")), "only one cell"]
+    lines = [
+        mark.join((iri(side, h), f"r{r}", iri(side, t))) for h, r, t in sorted(EDGES)
+    ]
+    return [
+        *lines,
+        lines[3],
+        mark.join((iri(side, 2), "name", "Zwei")),
+        "only one cell",
+    ]
 
 
 def own_files(suffix: str, link_suffix: str) -> Files:
     mark = {"tsv": "\t", "csv": ","}
     graphs = {
-        f"{side}.{suffix}": rdf_lines(side) if suffix in ("nt", "ttl") else rows(side, mark[suffix])
+        f"{side}.{suffix}": rdf_lines(side)
+        if suffix in ("nt", "ttl")
+        else rows(side, mark[suffix])
         for side in ("a", "b")
     }
     if suffix == "nt":
-        graphs["a.nt"].append("not a statement")  # in Turtle it would also hide its neighbour
+        graphs["a.nt"].append(
+            "not a statement"
+        )  # in Turtle it would also hide its neighbour
     pairs = [(iri("a", s), iri("b", t)) for s, t in LINKS]
     # a repeated, a contradictory and an unknown link
     pairs += [pairs[0], (pairs[0][0], pairs[1][1]), (pairs[1][0], "http://b.org/none")]
     if link_suffix == "nt":
-        lines = [f"<{s}> <http://www.w3.org/2002/07/owl#sameAs> <{t}> ." for s, t in pairs]
+        lines = [
+            f"<{s}> <http://www.w3.org/2002/07/owl#sameAs> <{t}> ." for s, t in pairs
+        ]
     elif link_suffix == "sssom.tsv":
         lines = ["# curie_map: {}", "subject_id\tpredicate_id\tobject_id"]
         lines += [f"{s}\tskos:exactMatch\t{t}" for s, t in pairs]
@@ -176,19 +212,32 @@ def read_own(folder: Path) -> GraphPair:
 
 
 CASES: dict[str, tuple[Files, Callable[[Path], GraphPair], tuple[str, ...]]] = {
-    "ids": (id_files(), partial(usual, read_id_format), ()),
+    "ids": (id_files(), read_id_format, ()),
     # the listing of entities defines their ids, so that its order is part of the data
-    "listed ids": (listed_id_files(), partial(usual, read_id_format), ("ent_ids_1", "ent_ids_2")),
-    "openea": (openea_files(), partial(usual, read_openea_format), ()),
+    "listed ids": (
+        listed_id_files(),
+        read_id_format,
+        ("ent_ids_1", "ent_ids_2"),
+    ),
+    "openea": (openea_files(), read_openea_format, ()),
     "openea with literals": (
         openea_files(),
-        lambda folder: usual(read_openea_format, folder, keep_literals=True, iri_names=True),
+        lambda folder: read_openea_format(folder, keep_literals=True, iri_names=True),
         (),
     ),
-    "oaei": (oaei_files(), lambda folder: usual(read_oaei, folder, keep_literals=True), ()),
+    "oaei": (
+        oaei_files(),
+        lambda folder: read_oaei(folder, keep_literals=True),
+        (),
+    ),
     **{
         f"{graph} and {link}": (own_files(graph, link), read_own, ())
-        for graph, link in (("nt", "nt"), ("ttl", "csv"), ("tsv", "sssom.tsv"), ("csv", "csv"))
+        for graph, link in (
+            ("nt", "nt"),
+            ("ttl", "csv"),
+            ("tsv", "sssom.tsv"),
+            ("csv", "csv"),
+        )
     },
 }
 
@@ -208,8 +257,8 @@ def test_openea_test_links_change_no_graph_and_no_label(
     files = dict(openea_files())
 
     def seen(folder: Path) -> tuple[object, int]:
-        pair = usual(read_openea_format, folder, keep_literals=keep_literals)
-        split = usual(official_split, pair, 0)
+        pair = read_openea_format(folder, keep_literals=keep_literals)
+        split = official_split(pair, 0)
         labels = split.supervision.train.tolist(), split.supervision.validation.tolist()
         return (content(pair.source), content(pair.target), labels), split.num_missed
 
@@ -217,8 +266,15 @@ def test_openea_test_links_change_no_graph_and_no_label(
     assert num_missed == 1
     test = files["721_5fold/1/test_links"]
     sources, targets = zip(*(line.split("\t") for line in test), strict=True)
-    moved = ["\t".join(link) for link in zip(sources, (*targets[1:], targets[0]), strict=True)]
+    moved = [
+        "\t".join(link)
+        for link in zip(sources, (*targets[1:], targets[0]), strict=True)
+    ]
     for name, kept in (("two", test[:2]), ("three", moved)):
         known = [link for link in files["ent_links"] if link not in test]
-        changed = {**files, "ent_links": [*known, *kept], "721_5fold/1/test_links": kept}
+        changed = {
+            **files,
+            "ent_links": [*known, *kept],
+            "721_5fold/1/test_links": kept,
+        }
         assert seen(written(tmp_path / name / "pair", changed))[0] == expected

@@ -9,12 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
-from emea.data.names import EntityIndex, Prefixes, entity_iri, local_name, own_name
+from emea.data.names import (
+    MOST_LABELLED,
+    EntityIndex,
+    Prefixes,
+    entity_iri,
+    local_name,
+    own_name,
+    with_missing_names,
+)
 from emea.errors import DataError
 
 from ..answer.odd_alignments import NAMES
 
-CITIES = ("http://a.org/Berlin", "http://a.org/Paris", "http://b.org/x#Paris", "Bern_(city)")
+CITIES = (
+    "http://a.org/Berlin",
+    "http://a.org/Paris",
+    "http://b.org/x#Paris",
+    "Bern_(city)",
+)
 
 
 @pytest.fixture
@@ -44,9 +57,13 @@ def test_unique_labels_are_found() -> None:
 
 
 def test_unknown_names_bring_the_nearest(index: EntityIndex) -> None:
-    with pytest.raises(DataError, match=r"no source entity 'berlim'.*nearest names are.*Berlin"):
+    with pytest.raises(
+        DataError, match=r"no source entity 'berlim'.*nearest names are.*Berlin"
+    ):
         index.find("berlim")
-    with pytest.raises(DataError, match=r"no source entity 'http://c.org/Berlin'.*a.org/Berlin"):
+    with pytest.raises(
+        DataError, match=r"no source entity 'http://c.org/Berlin'.*a.org/Berlin"
+    ):
         index.find("http://c.org/Berlin")
     with pytest.raises(DataError, match=r"no source entity 'zzzzzz'$"):
         index.find("zzzzzz")
@@ -104,9 +121,13 @@ def test_any_name_gives_an_iri_from_which_it_can_be_read(name: str, side: str) -
     assert IRIREF.fullmatch(iri)
     assert iri.count("#") <= 1
     assert not re.search(r"%(?![0-9A-Fa-f]{2})", iri)
-    assert own_name(iri) == (None if iri == name or not iri.startswith("urn:emea:") else name)
+    assert own_name(iri) == (
+        None if iri == name or not iri.startswith("urn:emea:") else name
+    )
     start = f"urn:emea:pair:{side}:"
-    assert unquote(iri.removeprefix(start)) == (name if iri.startswith(start) else unquote(name))
+    assert unquote(iri.removeprefix(start)) == (
+        name if iri.startswith(start) else unquote(name)
+    )
 
 
 DBR = {"dbr": "http://dbpedia.org/resource/"}
@@ -127,3 +148,51 @@ def test_full_names_in_short() -> None:
 def test_what_the_user_says_goes_before_what_a_file_says() -> None:
     both = Prefixes(DBR).with_others({"dbr": "http://other/", "x": "http://x/"})
     assert both.namespaces == {**DBR, "x": "http://x/"}
+
+
+def words_of(number: int) -> str:
+    """A name of two words that differs from all others in more than a digit."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return f"{letters[number // 26] * 4}_{letters[number % 26] * 5}"
+
+
+@pytest.mark.parametrize(
+    ("num_labelled", "are_named"), [(0, True), (4, True), (5, False)]
+)
+def test_iris_name_entities_where_hardly_any_has_a_label(
+    num_labelled: int, are_named: bool
+) -> None:
+    num_entities = 40
+    assert round(MOST_LABELLED * num_entities) == 4
+    names = [f"http://x.org/{words_of(number)}" for number in range(num_entities)]
+    labels = ["a label"] * num_labelled + [""] * (num_entities - num_labelled)
+    graph = KnowledgeGraph(
+        np.zeros((0, 3), dtype=np.int64),
+        num_entities,
+        0,
+        entity_names=names,
+        labels=labels,
+    )
+
+    found = with_missing_names(graph, "graph.ttl")
+
+    if not are_named:
+        assert found is graph
+        return
+    assert found.attributes is not None
+    expected = [
+        (entity, words_of(entity).replace("_", " "))
+        for entity in range(num_labelled, num_entities)
+    ]
+    given = [
+        (entity, found.attributes.values[value])
+        for entity, _, value in found.attributes.triples.tolist()
+    ]
+    assert given == expected
+
+
+def test_iris_that_end_in_numbers_name_no_entity() -> None:
+    names = [f"http://x.org/entity{number}" for number in range(40)]
+    graph = KnowledgeGraph(np.zeros((0, 3), dtype=np.int64), 40, 0, entity_names=names)
+
+    assert with_missing_names(graph, "graph.ttl") is graph

@@ -1,16 +1,22 @@
 """What each protocol lets a run see."""
 
 import logging
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from emea.data.arrays import IntArray
-from emea.data.protocol import Released, Strict, Visible
+from emea.data.protocol import (
+    Released,
+    Strict,
+    Visible,
+    WithinTestPool,
+    answer_pool,
+    seen_links,
+)
 from emea.data.split import Split, Supervision
-
-from ..usual import usual
+from emea.errors import ConfigError
 
 LINKS = np.stack([np.arange(300), 299 - np.arange(300)], axis=1)
 TRAIN, VALIDATION, TEST = LINKS[:30], LINKS[30:50], LINKS[50:]
@@ -35,7 +41,12 @@ def assert_same(one: Visible, other: Visible) -> None:
 
 @pytest.mark.parametrize(
     "test",
-    [TEST[::-1], TEST[:0], TEST[:7], np.stack([TEST[:, 0], np.roll(TEST[:, 1], 1)], axis=1)],
+    [
+        TEST[::-1],
+        TEST[:0],
+        TEST[:7],
+        np.stack([TEST[:, 0], np.roll(TEST[:, 1], 1)], axis=1),
+    ],
     ids=["reordered", "deleted", "fewer", "permuted"],
 )
 def test_strict_does_not_depend_on_test_links(test: IntArray) -> None:
@@ -57,8 +68,41 @@ def test_strict_shows_the_labels(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
+def test_crossed_links_fit_no_normaliser_and_are_certain_for_nobody() -> None:
+    # each of them trains an encoder, so none is free of the training
+    crossed = Strict()(Split(Supervision(TRAIN, VALIDATION).crossed(), TEST))
+    known = as_set(TRAIN) | as_set(VALIDATION)
+    assert as_set(crossed.train) == as_set(crossed.validation) == known
+    assert not len(crossed.normaliser_links)
+    assert not len(crossed.held_out) and not len(crossed.certain)
+    assert as_set(crossed.weight_links) == known
+    plain = Strict()(split())
+    assert as_set(plain.held_out) == as_set(VALIDATION) and as_set(
+        plain.certain
+    ) == as_set(TRAIN)
+
+
+@pytest.mark.parametrize("is_crossed", [True, False], ids=["crossed", "in folds"])
+def test_each_of_several_encoders_holds_out_another_fold(is_crossed: bool) -> None:
+    supervision = Supervision(TRAIN, VALIDATION)
+    visible = Strict()(
+        Split(supervision.crossed() if is_crossed else supervision, TEST)
+    )
+    assert visible.of_members(3) == [visible] * 3 or is_crossed
+    visible = replace(visible, in_folds=not is_crossed)
+    always = as_set(visible.held_out)
+    views = visible.of_members(3)
+    folds = [as_set(view.validation) - always for view in views]
+    for view, fold in zip(views, folds, strict=True):
+        assert as_set(view.train) == as_set(visible.train) - fold
+        assert always <= as_set(view.validation)
+        assert abs(len(fold) - len(visible.train) / 3) < 1
+    assert set().union(*folds) == as_set(visible.train)
+    assert sum(map(len, folds)) == len(visible.train)
+
+
 def test_released_shows_test_links() -> None:
-    visible = usual(Released)(split())
+    visible = Released()(split())
     np.testing.assert_array_equal(visible.train, TRAIN)
     np.testing.assert_array_equal(visible.validation, VALIDATION)
     np.testing.assert_array_equal(visible.weight_links, TRAIN)
@@ -74,8 +118,10 @@ def test_released_shows_test_links() -> None:
     assert visible.uses_test_links
 
 
-@pytest.mark.parametrize("protocol", [Strict(), usual(Released)])
-def test_links_for_early_stopping_are_not_trained_on(protocol: Strict | Released) -> None:
+@pytest.mark.parametrize("protocol", [Strict(), Released()])
+def test_links_for_early_stopping_are_not_trained_on(
+    protocol: Strict | Released,
+) -> None:
     visible = protocol(split())
     assert visible.encoder_links is visible.train
     held = visible.holding_out(0.2, seed=3)
@@ -91,17 +137,17 @@ def test_links_for_early_stopping_are_not_trained_on(protocol: Strict | Released
 
 
 def test_released_fits_the_normaliser_on_random_test_links() -> None:
-    drawn = as_set(usual(Released, seed=1)(split()).normaliser_links)
+    drawn = as_set(Released(seed=1)(split()).normaliser_links)
     assert len(drawn) == 100
     assert drawn <= as_set(TEST)
     assert drawn != as_set(TEST[:100])
-    assert drawn == as_set(usual(Released, seed=1)(split()).normaliser_links)
-    assert drawn != as_set(usual(Released, seed=2)(split()).normaliser_links)
-    assert as_set(usual(Released)(split(TEST[:7])).normaliser_links) == as_set(TEST[:7])
+    assert drawn == as_set(Released(seed=1)(split()).normaliser_links)
+    assert drawn != as_set(Released(seed=2)(split()).normaliser_links)
+    assert as_set(Released()(split(TEST[:7])).normaliser_links) == as_set(TEST[:7])
 
 
 def test_released_has_test_links_for_rules_that_ask_for_unseen_ones() -> None:
-    visible = usual(Released)(split())
+    visible = Released()(split())
     assert visible.unseen_links is not None
     unseen = as_set(visible.unseen_links)
     assert len(unseen) == 100
@@ -110,7 +156,28 @@ def test_released_has_test_links_for_rules_that_ask_for_unseen_ones() -> None:
 
 
 def test_released_warns_once(caplog: pytest.LogCaptureFixture) -> None:
-    usual(Released)(split())
+    Released()(split())
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "TEST links" in record.getMessage()
+
+
+def test_within_the_test_pool_only_the_answer_knows_test_entities(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    visible = WithinTestPool()(split())
+    assert visible.uses_test_links
+    assert_same(replace(visible, uses_test_links=False), Strict()(split()))
+    assert "matches only entities of the 250 TEST links" in caplog.text
+    assert seen_links("test_pool") == "KNEW which entities have test links"
+    pool = answer_pool("test_pool", split())
+    assert pool is not None
+    np.testing.assert_array_equal(pool[0], TEST[:, 0])
+    np.testing.assert_array_equal(pool[1], TEST[:, 1])
+    assert answer_pool("strict", split()) is None
+    assert answer_pool("released", split()) is None
+
+
+def test_without_test_links_there_is_no_test_pool() -> None:
+    with pytest.raises(ConfigError, match="Use protocol=strict"):
+        WithinTestPool()(split(TEST[:0]))

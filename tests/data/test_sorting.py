@@ -31,7 +31,9 @@ def as_columns(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
 def test_stable_order(few_ids: int, ids: list[int]) -> None:
     array = np.array(ids, dtype=np.int64)
     with mock.patch.object(sorting, "FEW_IDS", few_ids):
-        assert stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
+        assert (
+            stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
+        )
 
 
 @given(ROWS)
@@ -39,7 +41,9 @@ def test_distinct_rows(rows: list[tuple[int, ...]]) -> None:
     for largest_key in (sorting.LARGEST_KEY, 0):
         with mock.patch.object(sorting, "LARGEST_KEY", largest_key):
             distinct = distinct_rows(as_columns(rows), SIZES)
-        assert list(zip(*(ids.tolist() for ids in distinct), strict=True)) == sorted(set(rows))
+        assert list(zip(*(ids.tolist() for ids in distinct), strict=True)) == sorted(
+            set(rows)
+        )
 
 
 def test_distinct_rows_of_the_largest_keys() -> None:
@@ -47,7 +51,11 @@ def test_distinct_rows_of_the_largest_keys() -> None:
     rows = [[size - 1 for size in sizes], [0, 0, 0], [2**31 - 1, 0, 5], [0, 0, 0]]
     assert math.prod(sizes) < sorting.LARGEST_KEY
     columns = list(np.array(rows, dtype=np.int64).T)
-    assert np.stack(distinct_rows(columns, sizes), axis=1).tolist() == [rows[1], rows[2], rows[0]]
+    assert np.stack(distinct_rows(columns, sizes), axis=1).tolist() == [
+        rows[1],
+        rows[2],
+        rows[0],
+    ]
 
 
 @given(ROWS)
@@ -58,7 +66,9 @@ def test_numbered_rows(rows: list[tuple[int, ...]]) -> None:
     assert [ordered[number] for number in numbers] == rows
 
 
-@pytest.mark.parametrize(("ids", "starts"), [([], []), ([3], [0]), ([1, 1, 2, 2, 2, 5], [0, 2, 5])])
+@pytest.mark.parametrize(
+    ("ids", "starts"), [([], []), ([3], [0]), ([1, 1, 2, 2, 2, 5], [0, 2, 5])]
+)
 def test_run_starts(ids: list[int], starts: list[int]) -> None:
     assert run_starts(np.array(ids, dtype=np.int64)).tolist() == starts
 

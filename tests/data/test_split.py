@@ -13,8 +13,6 @@ from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.split import Split, known_split, official_split, random_split
 from emea.errors import DataError
 
-from ..usual import usual
-
 
 def make_pair(num_links: int, parts: tuple[int, int] | None = None) -> GraphPair:
     """A pair without triples; ``parts`` are official training and validation sizes."""
@@ -55,16 +53,17 @@ def test_random_parts_are_disjoint_and_complete(
 
 
 @pytest.mark.parametrize(
-    ("validation_from", "expected"), [("rest", (150, 100, 14750)), ("train", (50, 100, 14850))]
+    ("validation_from", "expected"),
+    [("rest", (150, 100, 14750)), ("train", (50, 100, 14850))],
 )
 def test_random_sizes(validation_from: str, expected: tuple[int, int, int]) -> None:
-    split = usual(random_split, make_pair(15000), 0.01, 1, validation_from=validation_from)
+    split = random_split(make_pair(15000), 0.01, 1, validation_from=validation_from)
     assert sizes(split) == expected
 
 
 def test_seeds() -> None:
     pair = make_pair(200)
-    first, again, other = (usual(random_split, pair, 0.2, seed, 10) for seed in (1, 1, 2))
+    first, again, other = (random_split(pair, 0.2, seed, 10) for seed in (1, 1, 2))
     assert np.array_equal(first.supervision.train, again.supervision.train)
     assert np.array_equal(first.test, again.test)
     assert rows(first)[0] != rows(other)[0]
@@ -72,7 +71,7 @@ def test_seeds() -> None:
 
 def test_training_grows_with_the_ratio() -> None:
     pair = make_pair(500)
-    small, large = (rows(usual(random_split, pair, ratio, 1, 10))[0] for ratio in (0.1, 0.3))
+    small, large = (rows(random_split(pair, ratio, 1, 10))[0] for ratio in (0.1, 0.3))
     assert small < large
 
 
@@ -87,7 +86,10 @@ def test_draw_does_not_look_at_the_links() -> None:
         found: list[int] = links[:, 0].tolist()
         return found
 
-    first, second = usual(random_split, pair, 0.2, 1, 10), usual(random_split, other, 0.2, 1, 10)
+    first, second = (
+        random_split(pair, 0.2, 1, 10),
+        random_split(other, 0.2, 1, 10),
+    )
     assert sources(first.supervision.train) == sources(second.supervision.train)
     assert sources(first.test) == sources(second.test)
 
@@ -116,7 +118,7 @@ def test_too_few_links(
 
 def test_official_parts_are_kept() -> None:
     pair = make_pair(100, (20, 10))
-    split = usual(official_split, pair, seed=1, num_validation=5)
+    split = official_split(pair, seed=1, num_validation=5)
     assert pair.official is not None
     assert np.array_equal(split.supervision.train, pair.official.train)
     assert np.array_equal(split.supervision.validation, pair.official.validation)
@@ -126,7 +128,9 @@ def test_official_parts_are_kept() -> None:
 @pytest.mark.parametrize(
     ("validation_from", "expected"), [("rest", (20, 15, 65)), ("train", (5, 15, 80))]
 )
-def test_official_validation_is_drawn(validation_from: str, expected: tuple[int, int, int]) -> None:
+def test_official_validation_is_drawn(
+    validation_from: str, expected: tuple[int, int, int]
+) -> None:
     pair = make_pair(100, (20, 0))
     split = official_split(pair, 1, 15, validation_from)
     assert sizes(split) == expected
@@ -136,8 +140,10 @@ def test_official_validation_is_drawn(validation_from: str, expected: tuple[int,
 
 
 def test_no_official_parts() -> None:
-    with pytest.raises(DataError, match=r"^p has no official split. Use split=random\.$"):
-        usual(official_split, make_pair(100), 1)
+    with pytest.raises(
+        DataError, match=r"^p has no official split. Use split=random\.$"
+    ):
+        official_split(make_pair(100), 1)
 
 
 def labelled_pair(num_links: int, num_test: int = 0) -> GraphPair:
@@ -147,9 +153,11 @@ def labelled_pair(num_links: int, num_test: int = 0) -> GraphPair:
     return GraphPair("mine", graph, graph, links, official)
 
 
-@pytest.mark.parametrize(("num_links", "num_validation"), [(4, 0), (5, 1), (99, 19), (2000, 100)])
+@pytest.mark.parametrize(
+    ("num_links", "num_validation"), [(4, 0), (5, 1), (99, 19), (2000, 100)]
+)
 def test_known_links_are_labels(num_links: int, num_validation: int) -> None:
-    split = usual(known_split, labelled_pair(num_links, num_test=3), seed=0)
+    split = known_split(labelled_pair(num_links, num_test=3), seed=0)
     known = split.supervision
     assert len(known.validation) == num_validation
     assert len(known.train) + num_validation == num_links
@@ -159,28 +167,30 @@ def test_known_links_are_labels(num_links: int, num_validation: int) -> None:
 
 
 def test_known_links_of_a_pair_without_parts() -> None:
-    split = usual(known_split, replace(labelled_pair(50), official=None), seed=0)
+    split = known_split(replace(labelled_pair(50), official=None), seed=0)
     assert (len(split.supervision.train), len(split.test)) == (40, 0)
 
 
 def test_test_links_do_not_reach_into_known_labels() -> None:
-    with_test, without = (usual(known_split, labelled_pair(30, n), seed=1) for n in (7, 0))
+    with_test, without = (known_split(labelled_pair(30, n), seed=1) for n in (7, 0))
     assert np.array_equal(with_test.supervision.train, without.supervision.train)
 
 
 def test_too_few_known_links() -> None:
-    with pytest.raises(DataError, match=r"too few. Give at least 2 links, better 10 or more"):
-        usual(known_split, labelled_pair(1), seed=0)
-    assert len(usual(known_split, labelled_pair(2), seed=0).supervision.train) == 2
+    with pytest.raises(
+        DataError, match=r"too few. Give at least 2 links, better 10 or more"
+    ):
+        known_split(labelled_pair(1), seed=0)
+    assert len(known_split(labelled_pair(2), seed=0).supervision.train) == 2
 
 
 def test_no_known_links() -> None:
     with pytest.raises(DataError, match=r"no links to learn from. Give known links"):
-        usual(known_split, labelled_pair(0), seed=0)
+        known_split(labelled_pair(0), seed=0)
 
 
 def test_labels_of_a_run_are_no_test_links() -> None:
-    split = usual(random_split, make_pair(40), 0.3, 0, num_validation=5)
+    split = random_split(make_pair(40), 0.3, 0, num_validation=5)
     labels = np.concatenate([split.supervision.train, split.test[[2, 5]]])
     judged = split.with_labels(labels)
     assert judged.supervision.train.tolist() == labels.tolist()
@@ -190,9 +200,15 @@ def test_labels_of_a_run_are_no_test_links() -> None:
 
 def test_links_without_triples_are_drawn_but_not_learned_from() -> None:
     pair = replace(make_pair(100), num_absent=50)
-    split = usual(random_split, pair, 0.4, 0, num_validation=30)
+    split = random_split(pair, 0.4, 0, num_validation=30)
     known = split.supervision
-    num_lost = 150 - len(known.train) - len(known.validation) - len(split.test) - split.num_missed
+    num_lost = (
+        150
+        - len(known.train)
+        - len(known.validation)
+        - len(split.test)
+        - split.num_missed
+    )
     assert len(known.train) + len(known.validation) + len(split.test) == 100
     assert 10 < split.num_missed < 40 and num_lost == 50 - split.num_missed
     assert split.missed_share == split.num_missed / (150 - 60 - 30)
@@ -203,7 +219,9 @@ def test_links_without_triples_are_drawn_but_not_learned_from() -> None:
 
 def test_missed_links_of_other_splits() -> None:
     pair = make_pair(20)
-    official = OfficialSplit(pair.links[:10], pair.links[:0], pair.links[10:], num_absent=3)
+    official = OfficialSplit(
+        pair.links[:10], pair.links[:0], pair.links[10:], num_absent=3
+    )
     pair = replace(pair, official=official, num_absent=5)
-    assert usual(official_split, pair, 0, num_validation=2).num_missed == 3
-    assert usual(known_split, pair, 0).num_missed == 3
+    assert official_split(pair, 0, num_validation=2).num_missed == 3
+    assert known_split(pair, 0).num_missed == 3

@@ -11,12 +11,16 @@ EMPTY = KnowledgeGraph(frozen([], 3), 0, 0)
 
 def test_table() -> None:
     links = frozen([(0, 1), (1, 0)], 2)
-    pair = GraphPair("two", GRAPH, GRAPH, links, OfficialSplit(links[:1], links[:0], links[1:]))
+    pair = GraphPair(
+        "two", GRAPH, GRAPH, links, OfficialSplit(links[:1], links[:0], links[1:])
+    )
     table = statistics_table(pair)
     lines = table.splitlines()
     assert lines[0] == "two                       source  target"
     expected = ("4", "2", "3", "1.50", "1", "4", "1", "50.0%")
-    assert [tuple(line.split()[-2:]) for line in lines[1:9]] == [(one, one) for one in expected]
+    assert [tuple(line.split()[-2:]) for line in lines[1:9]] == [
+        (one, one) for one in expected
+    ]
     assert "entities without triple        1       1" in lines
     assert "share of entities linked   50.0%   50.0%" in lines
     assert "links                     2" in lines

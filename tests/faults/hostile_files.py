@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 NTRIPLES = b"".join(
-    b"<http://a/%d> <http://a/r> <http://a/%d> .\n" % (number, number + 1) for number in range(9)
+    b"<http://a/%d> <http://a/r> <http://a/%d> .\n" % (number, number + 1)
+    for number in range(9)
 )
 TURTLE = b'@prefix : <http://a/> .\n:a :r :b ; :name "A"@en .\n:b :r [ :r :c ] .\n'
 RDFXML = b"""<?xml version="1.0"?>
@@ -78,7 +79,9 @@ DAMAGES: dict[str, Damage] = {
 PACKED: dict[str, Damage] = {
     "half of a gzip": lambda content: gzip.compress(content)[:-9],
     "not a gzip": lambda content: content,
-    "gzip with a wrong checksum": lambda content: gzip.compress(content)[:-8] + b"\x00" * 8,
+    "gzip with a wrong checksum": lambda content: (
+        gzip.compress(content)[:-8] + b"\x00" * 8
+    ),
     "bomb of one line": lambda content: gzip.compress(b"x" * 40_000_000),
 }
 
@@ -92,9 +95,12 @@ LAUGHS = '<!ENTITY a0 "ha">' + "".join(
 )
 XML = {
     "billion laughs": HEAD.format(LAUGHS) + BODY.format("&a11;"),
-    "quadratic": HEAD.format(f'<!ENTITY a "{"x" * 100_000}">') + BODY.format("&a;" * 10_000),
-    "file entity": HEAD.format('<!ENTITY a SYSTEM "file:///etc/passwd">') + BODY.format("&a;"),
-    "parameter entity": HEAD.format('<!ENTITY % a SYSTEM "file:///etc/passwd"> %a;') + BODY,
+    "quadratic": HEAD.format(f'<!ENTITY a "{"x" * 100_000}">')
+    + BODY.format("&a;" * 10_000),
+    "file entity": HEAD.format('<!ENTITY a SYSTEM "file:///etc/passwd">')
+    + BODY.format("&a;"),
+    "parameter entity": HEAD.format('<!ENTITY % a SYSTEM "file:///etc/passwd"> %a;')
+    + BODY,
     "deep elements": BODY.format("<rdf:Description><e:r>" * 100_000),
     "endless tag": "<" + "x" * 1_000_000,
 }
@@ -204,7 +210,9 @@ def main(folder: Path, first: int) -> None:
             outcome = f"{type(raised).__name__}: {raised}"
         seconds = time.process_time() - start
         print(
-            json.dumps({"number": number, "outcome": outcome[:2000], "seconds": seconds}),
+            json.dumps(
+                {"number": number, "outcome": outcome[:2000], "seconds": seconds}
+            ),
             flush=True,
         )
 

@@ -24,6 +24,7 @@ SETTINGS = (
 EM_SETTINGS = ("em.iterations=1", "model.epochs_per_iteration=2")
 RESULTS = ("alignment.tsv", "ranks.npz", "beliefs.npz", "checkpoint.safetensors")
 Work = Callable[[Path], None]
+RANDOM_PART = re.compile(r"[.][0-9a-f]{16}[.]tmp$")
 CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.chmod", "os.truncate", "os.link")
 
 
@@ -40,10 +41,13 @@ def operation(folder: Path, event: str, arguments: tuple[Any, ...]) -> str | Non
     elif event not in CHANGING:
         return None
     path = str(arguments[0])
-    changes_nothing = (event, os.path.lexists(path)) in (("os.mkdir", True), ("os.remove", False))
+    changes_nothing = (event, os.path.lexists(path)) in (
+        ("os.mkdir", True),
+        ("os.remove", False),
+    )
     if changes_nothing or not path.startswith(str(folder)):
         return None
-    return f"{event} {re.sub(r'[.][a-z0-9_]{8}[.]tmp$', '.tmp', Path(path).name)}"
+    return f"{event} {RANDOM_PART.sub('.tmp', Path(path).name)}"
 
 
 def log_operations(folder: Path, log: Path) -> None:
@@ -101,7 +105,9 @@ def main(base: Path, arguments: list[str]) -> None:
     torch.set_num_threads(1)
     if arguments[:1] == ["update"]:
         # a file takes three operations, so every second one is at least one of each file
-        kill_everywhere(base, *_update(arguments[1:]), (*RESULTS[:3], "changes.tsv"), every=2)
+        kill_everywhere(
+            base, *_update(arguments[1:]), (*RESULTS[:3], "changes.tsv"), every=2
+        )
     else:
         kill_everywhere(base, *_run(arguments), RESULTS)
 
@@ -145,10 +151,27 @@ def _update(arguments: list[str]) -> tuple[Work, Work]:
     return start, resume
 
 
+def places_to_kill(names: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the operations before which to kill, each with its number among those of its name.
+
+    Of many operations of one name, such as a line appended for each point, these are the first two,
+    one in the middle and the last one.
+    """
+    occurrences = [
+        (name, names[:place].count(name)) for place, name in enumerate(names)
+    ]
+    kept = []
+    for name, occurrence in occurrences:
+        total = names.count(name)
+        if occurrence in (0, 1, total // 2, total - 1):
+            kept.append((name, occurrence))
+    return kept
+
+
 def kill_everywhere(
     base: Path, start: Work, resume: Work, results: Sequence[str], every: int = 1
 ) -> None:
-    """Kill the work before each of its file operations.
+    """Kill the work before each of its file operations; of repeated ones, before some.
 
     Args:
         base: Folder of the work's folders.
@@ -170,15 +193,16 @@ def kill_everywhere(
     assert in_process(lambda: start(whole)) == 0
     assert in_process(logged) == 0
     names = log.read_text().splitlines()
-    occurrences = [(name, names[:place].count(name)) for place, name in enumerate(names)]
-    for name, occurrence in occurrences[::every]:
+    for name, occurrence in places_to_kill(names)[::every]:
         shutil.rmtree(half, ignore_errors=True)
         status = in_process(partial(killed, name, occurrence))
         outcome = f"status {status}"
         if status == -signal.SIGKILL:
             is_resumed = in_process(lambda: resume(half)) == 0
             outcome = "resumed with the same result" if is_resumed else "not resumed"
-            differing = [name for name in results if not _same(whole / name, half / name)]
+            differing = [
+                name for name in results if not _same(whole / name, half / name)
+            ]
             left = sorted(set(os.listdir(half)) ^ set(os.listdir(whole)))
             if differing or left:
                 outcome = f"other files: {', '.join([*differing, *left])}"

@@ -71,7 +71,12 @@ def test_a_file_of_a_run_is_a_regular_file_of_its_folder(
     with pytest.raises(Exception) as caught:
         READERS[name](path)
     assert type(caught.value).__module__ == "emea.errors"
-    said = {"pipe": "pipe", "100 GiB": "is larger than", "folder": "", "endless device": "outside"}
+    said = {
+        "pipe": "pipe",
+        "100 GiB": "is larger than",
+        "folder": "",
+        "endless device": "outside",
+    }
     assert said.get(kind, "outside of its folder") in str(caught.value)
 
 
@@ -126,11 +131,19 @@ def test_options_set_nothing_that_runs_programs(name: str, tmp_path: Path) -> No
     [
         ("study: x\nseed: [1\n", r"evil\.yaml, line \d+: the YAML cannot be read"),
         ("a: &a [1]\nstudy: x\nb: *a\n", r"evil\.yaml, line 4: the YAML has aliases"),
-        ("defaults:\n  - override /em: dul\n", r"evil\.yaml, line 3: em has no option dul"),
-        ("hydra: {sweeper: {params: [1]}}\n", r"evil\.yaml: hydra\.sweeper\.params must contain"),
+        (
+            "defaults:\n  - override /em: dul\n",
+            r"evil\.yaml, line 3: em has no option dul",
+        ),
+        (
+            "hydra: {sweeper: {params: [1]}}\n",
+            r"evil\.yaml: hydra\.sweeper\.params must contain",
+        ),
     ],
 )
-def test_mistakes_in_options_have_a_file_and_a_line(text: str, said: str, tmp_path: Path) -> None:
+def test_mistakes_in_options_have_a_file_and_a_line(
+    text: str, said: str, tmp_path: Path
+) -> None:
     written("own/experiment/evil.yaml", f"# @package _global_\n{text}")(tmp_path)
     with pytest.raises(ConfigError, match=said):
         check_overrides([f"--config-dir={tmp_path}/own", "experiment=evil"])
@@ -143,16 +156,22 @@ def test_an_experiment_without_a_sweep_is_a_run(tmp_path: Path) -> None:
 
 
 def test_callbacks_may_be_classes_of_trusted_modules(tmp_path: Path) -> None:
-    text = "# @package _global_\nhydra: {callbacks: {x: {_target_: mine.Own, path: x}}}\n"
+    text = (
+        "# @package _global_\nhydra: {callbacks: {x: {_target_: mine.Own, path: x}}}\n"
+    )
     written("own/experiment/mine.yaml", text)(tmp_path)
     search_also([tmp_path / "own"], ["mine"])
     assert composed(["experiment=mine"], with_hydra=True).hydra.callbacks.x.path == "x"
     search_also([tmp_path / "own"], ["min"])
-    with pytest.raises(ConfigError, match=r"mine\.yaml sets hydra\.callbacks\.x\._target_"):
+    with pytest.raises(
+        ConfigError, match=r"mine\.yaml sets hydra\.callbacks\.x\._target_"
+    ):
         composed(["experiment=mine"])
 
 
-@pytest.mark.parametrize("flag", ["--config-path=x", "-cn=x", "--experimental-rerun=x.pickle"])
+@pytest.mark.parametrize(
+    "flag", ["--config-path=x", "-cn=x", "--experimental-rerun=x.pickle"]
+)
 def test_hydras_configuration_is_not_replaced(
     flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,7 +185,10 @@ def test_results_are_not_written_through_links(
 ) -> None:
     (tmp_path / "victim").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "victim")
-    assert main([command, str(finished("one_to_one").folder), "--out", f"{tmp_path}/out"]) == 1
+    assert (
+        main([command, str(finished("one_to_one").folder), "--out", f"{tmp_path}/out"])
+        == 1
+    )
     assert "out is a symbolic link" in capsys.readouterr().err
     assert not list((tmp_path / "victim").iterdir())
 
@@ -176,13 +198,20 @@ def test_a_stored_configuration_contacts_no_host(
 ) -> None:
     run = finished("one_to_one")
     run.config.tracking = {"uri": "http://example.org", "artifact_root": "s3://bucket"}
-    with pytest.raises(ConfigError, match="repeat the command with MLFLOW_TRACKING_URI=http://ex"):
+    with pytest.raises(
+        ConfigError, match="repeat the command with MLFLOW_TRACKING_URI=http://ex"
+    ):
         update_config(run)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.org")
     assert update_config(run).tracking.artifact_root == "mlruns"
     monkeypatch.setenv("EMEA_DATA", str(tmp_path))
-    data = OmegaConf.to_container(composed(["data=dbp15k_zh", f"data.root={tmp_path}"]).data)
-    given = {"data": {**data, "base_url": f"file://{tmp_path}"}, "literals": {"reads": False}}  # type: ignore[dict-item]
+    data = OmegaConf.to_container(
+        composed(["data=dbp15k_zh", f"data.root={tmp_path}"]).data
+    )
+    given = {
+        "data": {**data, "base_url": f"file://{tmp_path}"},
+        "literals": {"reads": False},
+    }  # type: ignore[dict-item]
     contacted = OmegaConf.create(given)
     assert data["download"]  # type: ignore[index,call-overload]
     with pytest.raises(DataError, match=r"does not exist\. Put"):
@@ -192,7 +221,14 @@ def test_a_stored_configuration_contacts_no_host(
 @pytest.mark.parametrize("params", [{"data.fold": 1}, None])
 def test_reports_refuse_damaged_records(params: object, tmp_path: Path) -> None:
     times = {"start_time": 1, "end_time": 2, "reason": "", "status": "FINISHED"}
-    header = {"run_id": "a", "name": "b", "experiment": "c", "params": params, "tags": {}, **times}
+    header = {
+        "run_id": "a",
+        "name": "b",
+        "experiment": "c",
+        "params": params,
+        "tags": {},
+        **times,
+    }
     written("run.json", json.dumps(header))(tmp_path)
     metrics = {"split": "official", "num_links": [1], "data": ["d"], "final": 3}
     written("metrics.json", json.dumps(metrics))(tmp_path)
@@ -206,7 +242,9 @@ def test_reports_refuse_damaged_records(params: object, tmp_path: Path) -> None:
 def test_empty_gzip_members_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress(b"") * 200_000)
-    with pytest.raises(DataError, match=r"a\.tsv\.gz has many empty compressed members"):
+    with pytest.raises(
+        DataError, match=r"a\.tsv\.gz has many empty compressed members"
+    ):
         read_graph_file(path)
     lines = b"a\tr\tb\nb\tr\tc\n" * 20_000
     path.write_bytes(gzip.compress(lines[:140_000]) + gzip.compress(lines[140_000:]))
@@ -214,10 +252,14 @@ def test_empty_gzip_members_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("texts", "rows"), [(1, 3_000_000), (1000, 200_000)])
-def test_small_parquet_files_do_not_fill_the_memory(texts: int, rows: int, tmp_path: Path) -> None:
+def test_small_parquet_files_do_not_fill_the_memory(
+    texts: int, rows: int, tmp_path: Path
+) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    column = pyarrow.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["x" * texts])
+    column = pyarrow.DictionaryArray.from_arrays(
+        np.zeros(rows, np.int32), ["x" * texts]
+    )
     table = pyarrow.table(dict.fromkeys(("head", "relation", "tail"), column))
     parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"data\.limits\.ratio"):
@@ -225,7 +267,9 @@ def test_small_parquet_files_do_not_fill_the_memory(texts: int, rows: int, tmp_p
 
 
 def test_a_long_prefix_of_sssom_is_not_expanded_without_end(tmp_path: Path) -> None:
-    rows = "".join(f"e:{number}\tskos:exactMatch\te:{number}\n" for number in range(1000))
+    rows = "".join(
+        f"e:{number}\tskos:exactMatch\te:{number}\n" for number in range(1000)
+    )
     header = "subject_id\tpredicate_id\tobject_id\n"
     (tmp_path / "a.sssom.tsv").write_text(
         f"#curie_map:\n#  e: http://{'a' * 9_900}/\n{header}{rows}"
@@ -243,7 +287,9 @@ def test_any_reader_can_limit_the_length_of_its_names(tmp_path: Path) -> None:
 
 def test_long_names_are_read(tmp_path: Path) -> None:
     name = "http://a/" + "x" * 200_000
-    (tmp_path / "alignment.tsv").write_text(f"source\ttarget\tprobability\n{name}\tb\u2028\t0.5\n")
+    (tmp_path / "alignment.tsv").write_text(
+        f"source\ttarget\tprobability\n{name}\tb\u2028\t0.5\n"
+    )
     assert read_matches(tmp_path / "alignment.tsv") == [(name, "b\u2028", 0.5)]
 
 
@@ -252,7 +298,9 @@ def test_the_limit_of_cpu_time_interrupts_once() -> None:
         try:
             os.kill(os.getpid(), signal.SIGXCPU)
         finally:
-            os.kill(os.getpid(), signal.SIGXCPU)  # the system repeats it while the run is saved
+            os.kill(
+                os.getpid(), signal.SIGXCPU
+            )  # the system repeats it while the run is saved
     assert exit_status() == 128 + signal.SIGXCPU
 
 
@@ -271,9 +319,18 @@ def test_a_log_replaces_pipes_and_survives_a_full_disk(tmp_path: Path) -> None:
         (["+em.nope=1"], "There is no key em.nope"),
         (["method=paris", "em=dual"], "em has no effect here"),
         (["em=none", "rule=paris"], "rule has no effect here"),
-        (["data=files", "data.prefixes={a: 1}"], "data.prefixes must be .* whose values are text"),
-        (["ensemble=models", "ensemble.models=[]"], "ensemble.models must be a group of settings"),
-        (["data=openea", "data.folder=http://me:pw@host/x"], "must not contain a user or password"),
+        (
+            ["data=files", "data.prefixes={a: 1}"],
+            "data.prefixes must be .* whose values are text",
+        ),
+        (
+            ["ensemble=models", "ensemble.models=[]"],
+            "ensemble.models must be a group of settings",
+        ),
+        (
+            ["data=openea", "data.folder=http://me:pw@host/x"],
+            "must not contain a user or password",
+        ),
     ],
 )
 def test_settings_that_were_accepted(arguments: list[str], said: str) -> None:

@@ -23,7 +23,13 @@ def read_all(folder: Path) -> Iterator[dict[str, Any]]:
     first = 0
     while True:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.faults.hostile_files", str(folder), str(first)],
+            [
+                sys.executable,
+                "-m",
+                "tests.faults.hostile_files",
+                str(folder),
+                str(first),
+            ],
             env=environment(),
             stdout=subprocess.PIPE,
             text=True,
@@ -35,7 +41,10 @@ def read_all(folder: Path) -> Iterator[dict[str, Any]]:
         if done.returncode == 0:
             return
         assert len(lines) % 2, "the process ended between two files"
-        yield lines[-1] | {"outcome": f"the process ended with {done.returncode}", "seconds": 0.0}
+        yield lines[-1] | {
+            "outcome": f"the process ended with {done.returncode}",
+            "seconds": 0.0,
+        }
         first = lines[-1]["number"] + 1
 
 
@@ -44,16 +53,30 @@ def kind_of(outcome: str) -> str:
     if outcome.startswith("read "):
         return "read"
     is_sentence = outcome.startswith("error: ") and len(outcome.splitlines()) == 1
-    return "one sentence" if is_sentence and len(outcome) <= MOST_CHARACTERS + 7 else outcome
+    return (
+        "one sentence"
+        if is_sentence and len(outcome) <= MOST_CHARACTERS + 7
+        else outcome
+    )
 
 
 @pytest.mark.slow
-def test_hostile_files(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_hostile_files(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     outcomes = list(read_all(tmp_path))
-    kinds = {f"{one['kind']} {one['name']}": kind_of(one["outcome"]) for one in outcomes}
-    record_property("faults", ("hostile files", len(kinds), dict(Counter(kinds.values()))))
+    kinds = {
+        f"{one['kind']} {one['name']}": kind_of(one["outcome"]) for one in outcomes
+    }
+    record_property(
+        "faults", ("hostile files", len(kinds), dict(Counter(kinds.values())))
+    )
     assert len(kinds) >= 100
-    bad = {name: kind for name, kind in kinds.items() if kind not in ("read", "one sentence")}
+    bad = {
+        name: kind
+        for name, kind in kinds.items()
+        if kind not in ("read", "one sentence")
+    }
     assert bad == {}
     assert [one["name"] for one in outcomes if one["seconds"] > LONGEST_SECONDS] == []
     secret = Path("/etc/passwd").read_text().splitlines()[0]

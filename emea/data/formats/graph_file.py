@@ -1,17 +1,24 @@
-"""Reads a graph from a file in any supported format. Parquet needs pyarrow, which is optional."""
+"""Reads a graph from a file in any supported format."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from emea.config.settings.data import GraphForm
 from emea.data.attributes import plain_text
-from emea.data.formats.entity_table import BLOCK_SIZE, entity_columns, from_entity_rows
+from emea.data.formats.entity_table import (
+    BLOCK_SIZE,
+    EntityColumns,
+    entity_columns,
+    from_entity_rows,
+    identifying_column,
+)
 from emea.data.formats.input_file import (
     GRAPH_FORMATS,
+    NUM_NAMED,
     OPENERS,
     RDF_NAMES,
     SUFFIXES,
@@ -19,25 +26,31 @@ from emea.data.formats.input_file import (
     BadLines,
     file_format,
 )
-from emea.data.formats.limits import (
-    MIB,
-    RATIO_FROM,
-    Guard,
-    current_limits,
-    explained_failures,
-    limit_error,
-)
+from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import NTriplesCollector, read_ntriples
 from emea.data.formats.ontology import DECLARATIONS, IMPORTS, ontology_graph
+from emea.data.formats.parquet_file import (
+    decoded,
+    load_pyarrow,
+    opened_parquet,
+    text_of,
+)
 from emea.data.formats.rdf import RDF_FORMATS, read_rdf_file, shown_name
-from emea.data.formats.rows import Columns, Row, check_same_ids, from_latin, rows, wanted_cells
+from emea.data.formats.rows import (
+    Columns,
+    Row,
+    check_same_ids,
+    from_latin,
+    rows,
+    wanted_cells,
+)
+from emea.data.formats.settings import GraphForm
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphReading
 from emea.data.names import local_name
 from emea.errors import DataError
 from emea.runtime.paused_collection import paused_collection
-from emea.runtime.regular_file import open_regular
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +66,35 @@ DEFAULT_FORM = GraphForm()
 MOST_NAMED = 100
 """Maximum number of columns that an error message lists."""
 
-BYTES_PER_ROW = 16
-"""What a row of a Parquet file takes in memory at least."""
+LEAST_SEEN = 10
+"""Rows from which three columns without a known name may be a table of entities."""
+
+
+def _collected(
+    path: Path,
+    found: str,
+    bad: BadLines,
+    *,
+    attributes: Sequence[str],
+    keep_literals: bool,
+    form: GraphForm,
+) -> TripleCollector[Any]:
+    """Return the triples of a file of a known format."""
+    if found == "ntriples":
+        return read_ntriples(path, bad, keep_literals)
+    if found in RDF_FORMATS:
+        return read_rdf_file(
+            path, found, bad, keep_literals=keep_literals, named_graph=form.graph
+        )
+    return read_table(
+        path, found, bad, attributes=attributes, keep_literals=keep_literals, form=form
+    )
 
 
 def read_graph_file(
     path: Path,
     given_format: str | None = None,
+    *,
     on_error: str = "stop",
     keep_isolated: bool = False,
     keep_literals: bool = False,
@@ -93,22 +128,28 @@ def read_graph_file(
         DataError: The file cannot be read or contains no triple between entities.
     """
     found = file_format(path, given_format, GRAPH_FORMATS, "data.format")
-    bad = BadLines(path.name, on_error, "row" if found == "parquet" else "line")
-    collector: TripleCollector[Any]
+    unit = "row" if found == "parquet" else "line"
+    bad = BadLines(path.name, on_error, unit, form.base_iri)
     with explained_failures(path), paused_collection():
-        if found == "ntriples":
-            collector = read_ntriples(path, bad, keep_literals)
-        elif found in RDF_FORMATS:
-            collector = read_rdf_file(path, found, bad, keep_literals, named_graph=form.graph)
-        else:
-            collector = read_table(path, found, bad, attributes, keep_literals, form)
-        bad.log_others()
+        collector = _collected(
+            path,
+            found,
+            bad,
+            attributes=attributes,
+            keep_literals=keep_literals,
+            form=form,
+        )
+        bad.log_others(path)
         if not _is_ontology(collector, found, form):
-            return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
-        read_imports(collector, path, on_error, keep_literals)
+            graph, reading = collector.finish(
+                path.name, bad.num_lines, keep_isolated, label_language
+            )
+            return graph, replace(reading, columns=collector.columns)
+        read_imports(collector, path, on_error, keep_literals, form.base_iri)
+        # an ontology needs all its triples; those that are not wanted are left out at the end
         collector.keep_literals = True
-        everything, reading = collector.finish(path.name, bad.num_lines, keep_isolated=True)
-        return ontology_graph(everything, reading, keep_literals, keep_isolated, label_language)
+        everything = collector.finish(path.name, bad.num_lines, keep_isolated=True)
+    return ontology_graph(*everything, keep_literals, keep_isolated, label_language)
 
 
 def _is_ontology(collector: TripleCollector[Any], found: str, form: GraphForm) -> bool:
@@ -116,11 +157,18 @@ def _is_ontology(collector: TripleCollector[Any], found: str, form: GraphForm) -
         return bool(form.ontology) and found not in TABLE_FORMATS
     # N-Triples are read as bytes
     terms = [f"<{name}>" for name in DECLARATIONS]
-    return any(term in collector.entities or term.encode() in collector.entities for term in terms)
+    return any(
+        term in collector.entities or term.encode() in collector.entities
+        for term in terms
+    )
 
 
 def read_imports(
-    collector: TripleCollector[Any], path: Path, on_error: str, keep_literals: bool
+    collector: TripleCollector[Any],
+    path: Path,
+    on_error: str,
+    keep_literals: bool,
+    base_iri: str | None = None,
 ) -> None:
     """Read the files that an ontology imports, and those that these import.
 
@@ -132,26 +180,58 @@ def read_imports(
         path: The file of the ontology.
         on_error: ``stop`` at a statement that cannot be read, or ``skip`` and count it.
         keep_literals: Whether to keep all literals, not only labels.
+        base_iri: What relative IRIs are resolved against.
     """
     has_bytes = isinstance(collector, NTriplesCollector)
     relation: Any = f"<{IMPORTS}>".encode() if has_bytes else f"<{IMPORTS}>"
-    known, files = set[Any](), {path.name}
+    known = set[Any]()
+    files = {path.name}
+    # IRIs that end in the same name mean the same file, which is looked up once
+    places: dict[str, tuple[Path, str] | None] = {}
+    missing: dict[str, list[str]] = {}
     while new := set(collector.tails_of(relation)) - known:
         known |= new
-        for iri in sorted(shown_name(term.decode() if has_bytes else term) for term in new):
+        for iri in sorted(
+            shown_name(term.decode() if has_bytes else term) for term in new
+        ):
             name = local_name(iri)
-            found = None if has_bytes else _imported_file(path, name)
+            if name not in places:
+                places[name] = None if has_bytes else _imported_file(path, name)
+            found = places[name]
             if found is None:
-                log.warning(
-                    "%s imports %s, which is not read%s. Save it as %s.owl in the same folder if "
-                    "the alignment needs its terms.",
-                    *(path.name, iri, ", as all imports of N-Triples" * has_bytes, name),
-                )
+                missing.setdefault(name, []).append(iri)
             elif found[0].name not in files:
                 files.add(found[0].name)
                 log.info("%s imports %s, which is read, too", path.name, found[0].name)
-                bad = BadLines(found[0].name, on_error)
-                read_rdf_file(*found, bad, keep_literals, collector)
+                bad = BadLines(found[0].name, on_error, base_iri=base_iri)
+                read_rdf_file(
+                    *found, bad, keep_literals=keep_literals, earlier=collector
+                )
+                bad.log_others(found[0])
+    _warn_of_imports(path.name, missing, ", as all imports of N-Triples" * has_bytes)
+
+
+def _warn_of_imports(
+    label: str, missing: Mapping[str, Sequence[str]], reason: str
+) -> None:
+    """Warn of imports that are not read: the first files by name, then their number."""
+    for name, iris in islice(missing.items(), NUM_NAMED):
+        more = f" and {len(iris) - 1:,} more IRIs of this name" if len(iris) > 1 else ""
+        log.warning(
+            "%s imports %s%s, which is not read%s. Save it as %s.owl in the same folder if the "
+            "alignment needs its terms.",
+            label,
+            iris[0],
+            more,
+            reason,
+            name,
+        )
+    if len(missing) > NUM_NAMED:
+        log.warning(
+            "%s imports %d more files that are not read",
+            label,
+            len(missing) - NUM_NAMED,
+        )
 
 
 def _imported_file(path: Path, name: str) -> tuple[Path, str] | None:
@@ -163,7 +243,10 @@ def _imported_file(path: Path, name: str) -> tuple[Path, str] | None:
                 place = path.with_name(one + more)
                 if name and place.is_file():
                     kind = file_format(place, None, RDF_NAMES, "data.format")
-                    return place, "turtle" if kind == "ntriples" else kind  # Turtle includes it
+                    return (
+                        place,
+                        "turtle" if kind == "ntriples" else kind,
+                    )  # Turtle includes it
     return None
 
 
@@ -171,6 +254,7 @@ def read_table(
     path: Path,
     found: str,
     bad: BadLines,
+    *,
     attributes: Sequence[str],
     keep_literals: bool,
     form: GraphForm,
@@ -191,26 +275,33 @@ def read_table(
     header = _first_row(path, found)
     is_named = Columns.without_header(TRIPLE_COLUMNS).from_header(header) is not None
     entities = None if is_named else entity_columns(path.name, header, form, attributes)
-    if entities is not None and form.id_column is None and _are_triples(path, found, entities[0]):
+    if (
+        entities is not None
+        and form.id_column is None
+        and _are_triples(path, found, entities.id)
+    ):
         entities = None
+    elif entities is None and not is_named and bad.stops:
+        entities = _columns_without_id(path, found, header, form, attributes)
 
     def wanted(
         names: Sequence[Sequence[str]], others: Sequence[str], is_latin: bool = False
     ) -> Iterator[Row]:
         if found == "parquet":
             return parquet_rows(path, names, bad, others)
-        return wanted_cells(path, found, names, bad, others, is_latin)
+        return wanted_cells(
+            path, found, names, bad, attributes=others, is_latin=is_latin
+        )
 
     if entities is not None:
-        id_column, others = entities
-        entity_rows = wanted(((id_column.lower(),),), others, is_latin=True)
-        return from_entity_rows(path.name, entity_rows, form, keep_literals)
-    if not is_named and len(TRIPLE_COLUMNS) < len(header) <= MOST_NAMED and bad.stops:
-        raise DataError(
-            f"{path.name} has the columns {', '.join(header)}, and none of them is an id column. "
-            "Set data.id_column to the column that identifies the entity of each row, or name the "
-            "columns of a table of triples head, relation, tail."
+        entity_rows = wanted(((entities.id.lower(),),), entities.others, is_latin=True)
+        collector = from_entity_rows(
+            path.name, entity_rows, entities, form, keep_literals
         )
+        collector.columns = tuple(cell.strip() for cell in header)
+        return collector
+    if not is_named and len(TRIPLE_COLUMNS) < len(header) <= MOST_NAMED and bad.stops:
+        raise _no_id_column(path.name, header)
     triple_rows = wanted(TRIPLE_COLUMNS, attributes)
     collector = from_rows(triple_rows, frozenset(attributes), keep_literals)
     if not is_named:
@@ -218,10 +309,18 @@ def read_table(
     return collector
 
 
+def _no_id_column(name: str, header: Sequence[str]) -> DataError:
+    return DataError(
+        f"{name} has the columns {', '.join(header)}, and none of them is an id column. "
+        "Set data.id_column to the column that identifies the entity of each row, or name the "
+        "columns of a table of triples head, relation, tail."
+    )
+
+
 def _first_row(path: Path, found: str) -> list[str]:
     """Return the cells of the first row, or the names of the columns of a Parquet file."""
     if found == "parquet":
-        with _opened_parquet(path) as file:
+        with opened_parquet(path) as file:
             return list(file.schema_arrow.names)
     with suppress(DataError):  # the row is reported when all rows are read
         table = rows(path, found, BadLines(path.name))
@@ -229,17 +328,73 @@ def _first_row(path: Path, found: str) -> list[str]:
     return []
 
 
+def _columns_without_id(
+    path: Path,
+    found: str,
+    header: Sequence[str],
+    form: GraphForm,
+    attributes: Sequence[str],
+) -> EntityColumns | None:
+    """Return the columns of a table of entities without an id column, if one identifies its rows.
+
+    Three columns are triples unless the second one has different cells in most rows, which
+    relations never have.
+    """
+    rows = _sample(path, found, header)
+    name = identifying_column(header, rows)
+    if name is None or len(header) > MOST_NAMED:
+        return None
+    if len(header) == len(TRIPLE_COLUMNS):
+        seconds = [row[1] for row in rows if len(row) == len(header)]
+        is_first = name == header[0].strip()
+        if (
+            not is_first
+            or len(set(seconds)) <= len(seconds) / 2
+            or len(seconds) < LEAST_SEEN
+        ):
+            return None
+    log.warning(
+        "%s has no column called id. Its column %s identifies the entities, because its cells are "
+        "all different. Set data.id_column if another column does.",
+        path.name,
+        name,
+    )
+    return entity_columns(path.name, header, replace(form, id_column=name), attributes)
+
+
+def _sample(path: Path, found: str, header: Sequence[str]) -> list[list[str]]:
+    """Return the first rows of a table after its header, without those that cannot be read."""
+    if found == "parquet":
+        with opened_parquet(path) as file:
+            batch = next(file.iter_batches(BLOCK_SIZE), None)
+            if batch is None:
+                return []
+            guard = Guard(path, path.stat().st_size)
+            cells = [decoded(column, guard) for column in batch.columns]
+            return [list(map(text_of, row)) for row in zip(*cells, strict=True)]
+    found_rows = list[list[str]]()
+    with suppress(DataError):  # the row is reported when all rows are read
+        table = islice(rows(path, found, BadLines(path.name)), 1, BLOCK_SIZE)
+        found_rows.extend([from_latin(cell) for cell in row.cells] for row in table)
+    return found_rows
+
+
 def _are_triples(path: Path, found: str, id_column: str) -> bool:
     """Return whether the id column of a table may be that of relations or tails, which repeat."""
     header = [cell.strip() for cell in _first_row(path, found)]
-    place, column = header.index(id_column), list[str]()
+    place = header.index(id_column)
+    column = list[str]()
     if found == "parquet" or not place or len(header) != len(TRIPLE_COLUMNS):
         return False
     with suppress(DataError):  # the row is reported when all rows are read
         table = islice(rows(path, found, BadLines(path.name)), BLOCK_SIZE)
-        column.extend(row.cells[place] for row in table if len(row.cells) == len(header))
+        column.extend(
+            row.cells[place] for row in table if len(row.cells) == len(header)
+        )
     if repeats := len(set(column)) < len(column):
-        warning = "%s is read as triples. If each row is an entity, set data.id_column=%s."
+        warning = (
+            "%s is read as triples. If each row is an entity, set data.id_column=%s."
+        )
         log.warning(warning, path.name, id_column)
     return repeats
 
@@ -264,7 +419,10 @@ def from_rows(
 
 
 def parquet_rows(
-    path: Path, names: Sequence[Sequence[str]], bad: BadLines, attributes: Sequence[str] = ()
+    path: Path,
+    names: Sequence[Sequence[str]],
+    bad: BadLines,
+    attributes: Sequence[str] = (),
 ) -> Iterator[Row]:
     """Yield the wanted cells of each row, as text.
 
@@ -280,7 +438,7 @@ def parquet_rows(
     Raises:
         DataError: pyarrow is missing, or the file cannot be read.
     """
-    with _opened_parquet(path) as file:
+    with opened_parquet(path) as file:
         guard = Guard(path, path.stat().st_size)
         wanted = _wanted(path, file.schema_arrow.names, names)
         stored = {name.strip(): name for name in file.schema_arrow.names}
@@ -288,84 +446,28 @@ def parquet_rows(
         read = [*wanted, *(stored[name] for name in marked)]
         _check_columns(path, file.schema_arrow, read)
         ends = wanted[0], wanted[-1]
-        check_same_ids(path.name, {name: file.schema_arrow.field(name).type for name in ends})
+        check_same_ids(
+            path.name, {name: file.schema_arrow.field(name).type for name in ends}
+        )
         columns = Columns.without_header(names)._replace(
-            width=len(read), attributes=[(name, read.index(stored[name])) for name in marked]
+            width=len(read),
+            attributes=[(name, read.index(stored[name])) for name in marked],
         )
         number = 0
         for batch in file.iter_batches(columns=read):
-            cells_of = [_decoded(batch.column(name), guard) for name in read]
+            cells_of = [decoded(batch.column(name), guard) for name in read]
             values = zip(*cells_of, strict=True)
             for number, cells in enumerate(values, number + 1):  # noqa: B020
-                row = Row(number, list(map(_text, cells)))
+                row = Row(number, list(map(text_of, cells)))
                 if (problem := columns.problem(row.cells)) is not None:
                     bad.add(number, problem)
                 else:
                     yield columns.wanted(row)
 
 
-@contextmanager
-def _opened_parquet(path: Path) -> Iterator[Any]:
-    """Open a file with pyarrow, and turn its errors into one that names the file."""
-    pyarrow, parquet = _pyarrow()
-    try:
-        with open_regular(path) as opened:
-            metadata = parquet.read_metadata(opened)
-            _check_size(path, metadata)
-            stored = [metadata.schema.column(place) for place in range(metadata.num_columns)]
-            texts = [one.path for one in stored if one.physical_type == "BYTE_ARRAY"]
-            # dictionaries stay apart, so that their length is known before they are decoded
-            yield parquet.ParquetFile(opened, read_dictionary=texts)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    # Python errors: text that is not UTF-8, and dates outside the range of datetime
-    except (pyarrow.ArrowException, ValueError, OverflowError) as error:
-        raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DataError(
-            "Parquet files need pyarrow, which is not installed. In a clone of emea, run "
-            "pip install '.[parquet]'."
-        ) from error
-    return pyarrow, pyarrow.parquet
-
-
-def _decoded(column: Any, guard: Guard) -> list[Any]:
-    """Return the cells of a column, unless its dictionary makes them much longer than the file."""
-    pyarrow, _ = _pyarrow()
-    if pyarrow.types.is_dictionary(column.type):
-        lengths = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
-        guard.check_length(pyarrow.compute.sum(lengths).as_py() or 0)
-        column = column.dictionary_decode()
-    cells: list[Any] = column.to_pylist()
-    return cells
-
-
-def _check_size(path: Path, metadata: Any) -> None:
-    """Refuse a file whose decompressed size exceeds the limits, before it is read.
-
-    A column of equal values takes almost no space in the file, so each row has a least size.
-    """
-    limits, num_packed = current_limits(), max(1, path.stat().st_size)
-    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-    num_bytes = max(
-        BYTES_PER_ROW * metadata.num_rows, sum(group.total_byte_size for group in groups)
-    )
-    if metadata.num_columns > limits.columns:
-        raise limit_error(path, "the number of columns", "columns", limits)
-    if num_bytes > limits.size_mib * MIB:
-        raise limit_error(path, "the decompressed size in MiB", "size_mib", limits)
-    if num_bytes > max(RATIO_FROM, limits.ratio * num_packed):
-        raise limit_error(path, "decompressed over compressed size", "ratio", limits)
-
-
-def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) -> list[str]:
+def _wanted(
+    path: Path, given: Sequence[str], names: Sequence[Sequence[str]]
+) -> list[str]:
     plain = Columns.without_header(names)
     columns = plain.from_header(given) or plain
     if len(given) != columns.width:
@@ -379,20 +481,15 @@ def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) ->
 
 def _check_columns(path: Path, schema: Any, wanted: Sequence[str]) -> None:
     """Refuse wanted columns that are ambiguous or whose cells are not single values."""
-    pyarrow, _ = _pyarrow()
+    pyarrow = load_pyarrow()
     stripped = [name.strip() for name in schema.names]
     for name in wanted:
         if stripped.count(name.strip()) > 1:
-            raise DataError(f"{path.name} has more than one column {name}. Rename the others.")
+            raise DataError(
+                f"{path.name} has more than one column {name}. Rename the others."
+            )
         kind = schema.field(name).type
         if pyarrow.types.is_nested(kind):
             raise DataError(
                 f"{path.name}: column {name} contains {kind}, but each row must contain one name"
             )
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bytes):  # some programs do not mark their columns as text
-        return value.decode(errors="surrogateescape")
-    # programs other than pandas write missing numbers as NaN, which differs from itself
-    return "" if value is None or value != value else str(value)

@@ -9,12 +9,16 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from emea.data.formats.limits import Guard, LimitedStream, PackedFile
 from emea.errors import ConfigError, DataError, one_line
 from emea.runtime.regular_file import open_regular
+
+if TYPE_CHECKING:
+    from emea.data.formats.repairs import Repairs
 
 UTF8_BOM = b"\xef\xbb\xbf"
 CHUNK_SIZE = 1 << 18
@@ -56,7 +60,9 @@ def byte_stream(
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if is_packed(path) and getattr(error, "errno", None) is None:
             kind = NAMES[path.suffix.lower()]
-            raise DataError(f"{path.name} is damaged or not a {kind} file: {error}") from error
+            raise DataError(
+                f"{path.name} is damaged or not a {kind} file: {error}"
+            ) from error
         raise DataError(
             f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from error
@@ -91,26 +97,22 @@ class _PackedStreams(io.RawIOBase):
 
 
 def _zstd_stream(file: PackedFile) -> io.BufferedReader:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise DataError(
-            "Files compressed with zstd need pyarrow, which is not installed. Decompress the "
-            "file, or run pip install '.[parquet]' in a clone of emea."
-        ) from error
+    import pyarrow
+
     source = pyarrow.PythonFile(file, mode="r")
     return io.BufferedReader(pyarrow.CompressedInputStream(source, "zstd"))
 
 
 OPENERS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".dz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": lambda file: io.BufferedReader(_PackedStreams(file, bz2.BZ2Decompressor)),
     ".xz": lambda file: io.BufferedReader(_PackedStreams(file, lzma.LZMADecompressor)),
     ".zst": _zstd_stream,
 }
 """How a file is decompressed, by suffix."""
 
-NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+NAMES = {".gz": "gzip", ".dz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
 FIRST_BYTES = {
     b"\x1f\x8b": "is compressed with gzip. Its name must end in .gz.",
@@ -154,7 +156,9 @@ TABLE_FORMATS = ("tsv", "csv", "parquet")
 UNPACKED_FORMATS = ("parquet",)
 
 
-def file_format(path: Path, given: str | None, allowed: Collection[str], key: str) -> str:
+def file_format(
+    path: Path, given: str | None, allowed: Collection[str], key: str
+) -> str:
     """Return the format of a file.
 
     Args:
@@ -168,7 +172,9 @@ def file_format(path: Path, given: str | None, allowed: Collection[str], key: st
         DataError: The format is unknown, and none is given.
     """
     if given is not None and given not in allowed:
-        raise ConfigError(f"{key} must be null or one of {', '.join(allowed)}, got {given!r}")
+        raise ConfigError(
+            f"{key} must be null or one of {', '.join(allowed)}, got {given!r}"
+        )
     unpacked = path.with_suffix("") if is_packed(path) else path
     by_name = SUFFIXES.get(unpacked.suffix.lower())
     found = given or content_format(path) or by_name
@@ -177,7 +183,9 @@ def file_format(path: Path, given: str | None, allowed: Collection[str], key: st
     if found is None and path.is_dir():
         raise DataError(f"{path} is a folder, not a file.")
     if found is None or found not in allowed:
-        known = ", ".join(suffix for suffix, name in SUFFIXES.items() if name in allowed)
+        known = ", ".join(
+            suffix for suffix, name in SUFFIXES.items() if name in allowed
+        )
         raise DataError(
             f"{path.name}: unknown file format. Known suffixes are {known} (most of them also with "
             f".gz, .bz2, .xz or .zst). Rename the file or set {key}={'|'.join(allowed)}."
@@ -199,7 +207,11 @@ _AFTER_COMMENTS = rb"(?:\s|#[^\n]*\n)*+"
 BEGINNINGS = {
     "rdfxml": rb"<\?xml\s|<rdf:RDF\s|<!DOCTYPE\s+rdf:RDF\s",
     "turtle": rb"(?i:@?prefix[ \t]+[^\s<>]*:|@?base)[ \t]*" + _IRI,
-    "ntriples": rb"(?:" + _IRI + rb"|_:\S+)[ \t]+" + _IRI + rb"[ \t]+[^\n]*\.[ \t]*\r?\n",
+    "ntriples": rb"(?:"
+    + _IRI
+    + rb"|_:\S+)[ \t]+"
+    + _IRI
+    + rb"[ \t]+[^\n]*\.[ \t]*\r?\n",
 }
 """How the content of a format begins, after comments. Other formats do not begin in this way."""
 
@@ -229,35 +241,58 @@ class BadLines:
         label: The name of the file in messages.
         on_error: ``stop`` or ``skip``.
         unit: The unit of the file: a line, or a row.
+        base_iri: What relative IRIs are resolved against.
 
     Attributes:
         num_lines: The number of skipped lines.
         stops: Whether to stop at the first one.
     """
 
-    def __init__(self, label: str, on_error: str = "stop", unit: str = "line") -> None:
+    def __init__(
+        self,
+        label: str,
+        on_error: str = "stop",
+        unit: str = "line",
+        base_iri: str | None = None,
+    ) -> None:
         if on_error not in ON_ERROR:
-            raise ConfigError(f"on_error must be {' or '.join(ON_ERROR)}, got {on_error!r}")
+            raise ConfigError(
+                f"on_error must be {' or '.join(ON_ERROR)}, got {on_error!r}"
+            )
         self.label = label
         self.unit = unit
         self.num_lines = 0
         self.stops = on_error == "stop"
+        self._base_iri = base_iri
 
-    def add(self, line: int, reason: str) -> None:
-        """Report a line that cannot be used.
+    @cached_property
+    def repairs(self) -> "Repairs":
+        """Handles faults of RDF with which it can still be read."""
+        # only readers of RDF need pyoxigraph, and tables are read without it
+        from emea.data.formats.repairs import Repairs
+
+        return Repairs(self.label, self._base_iri)
+
+    def add(self, line: int | None, reason: str) -> None:
+        """Report a line that cannot be used. The parsers of some formats do not know its number.
 
         Raises:
             DataError: ``on_error`` is ``stop``.
         """
-        problem = f"{self.label}, {self.unit} {line}: {reason}"
+        place = "" if line is None else f", {self.unit} {line}"
+        problem = f"{self.label}{place}: {reason}"
         if self.stops:
-            raise DataError(f"{problem} (use data.on_error=skip to skip such {self.unit}s)")
+            raise DataError(
+                f"{problem} (use data.on_error=skip to skip such {self.unit}s)"
+            )
         self.num_lines += 1
         if self.num_lines <= NUM_NAMED:
             log.warning("%s: skipped", one_line(problem))
 
-    def log_others(self) -> None:
-        """Log how many lines were skipped in addition to those that were logged one by one."""
+    def log_others(self, path: Path | None = None) -> None:
+        """Log what was repaired, and how many more lines were skipped than logged one by one."""
+        if "repairs" in self.__dict__:
+            self.repairs.log(path, partial(byte_stream, has_lines=False))
         if self.num_lines > NUM_NAMED:
             num_others = self.num_lines - NUM_NAMED
             log.warning("%s: %d more %ss skipped", self.label, num_others, self.unit)

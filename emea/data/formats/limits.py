@@ -8,14 +8,14 @@ from io import RawIOBase
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from emea.config.settings.data import ReadingLimits
+from emea.data.formats.settings import ReadingLimits
 from emea.errors import DataError
 
 MIB = 1 << 20
 RATIO_FROM = 16 * MIB
 """Decompressed size above which the ratio is limited. Small files may be very repetitive."""
 
-_CURRENT: ContextVar[ReadingLimits] = ContextVar("limits", default=ReadingLimits())  # noqa: B039
+_CURRENT: ContextVar[ReadingLimits] = ContextVar("limits", default=ReadingLimits())
 
 
 def current_limits() -> ReadingLimits:
@@ -205,14 +205,17 @@ class LimitedStream(RawIOBase):
         return len(block)
 
     def _check(self, block: bytes) -> None:
-        limits, path = self._limits, self._path
+        limits = self._limits
+        path = self._path
         self._num_read += len(block)
         if self._packed is not None:
             self._packed.num_unpacked = self._num_read
         if self._num_read > limits.size_mib * MIB:
             raise limit_error(path, "the decompressed size in MiB", "size_mib", limits)
         if self._num_read > max(RATIO_FROM, limits.ratio * self._num_packed):
-            raise limit_error(path, "decompressed over compressed size", "ratio", limits)
+            raise limit_error(
+                path, "decompressed over compressed size", "ratio", limits
+            )
         if self._has_lines:
             cut = block.rfind(b"\n")
             self._num_lines += block.count(b"\n")

@@ -1,6 +1,8 @@
 """Reads links from tables, SSSOM files, RDF statements such as ``owl:sameAs``, and alignments."""
 
+import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -11,14 +13,26 @@ from emea.data.entity_kinds import ALIGNMENT, NO_TERM_FOUND, OWL, SKOS
 from emea.data.formats.input_file import LINK_FORMATS, BadLines, file_format
 from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import statements_of
-from emea.data.formats.rdf import RDF_FORMATS, rdf_guard, shown_name, statements
+from emea.data.formats.rdf import (
+    RDF_FORMATS,
+    ImperfectRDFError,
+    rdf_guard,
+    shown_name,
+    statements,
+)
 from emea.data.formats.rows import lines, name_problem, rows, wanted_cells
 from emea.data.formats.triple_collector import SAME_AS
 from emea.data.links import LinkListing
 from emea.data.names import Prefixes
 from emea.errors import DataError
 
-EQUIVALENT_TERMS = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{SKOS}exactMatch")
+log = logging.getLogger(__name__)
+
+EQUIVALENT_TERMS = (
+    f"{OWL}equivalentClass",
+    f"{OWL}equivalentProperty",
+    f"{SKOS}exactMatch",
+)
 """Relations that an exported alignment has between classes, properties or any entities."""
 
 LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right"))
@@ -26,7 +40,10 @@ LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right
 
 
 def read_link_file(
-    path: Path, given_format: str | None = None, on_error: str = "stop"
+    path: Path,
+    given_format: str | None = None,
+    on_error: str = "stop",
+    base_iri: str | None = None,
 ) -> LinkListing:
     """Read the links of a file.
 
@@ -41,28 +58,34 @@ def read_link_file(
         path: The file. A ``.gz`` file is decompressed while it is read.
         given_format: Its format. ``None`` finds it out.
         on_error: ``stop`` at a line that cannot be read, or ``skip`` and count it.
+        base_iri: What relative IRIs in RDF are resolved against.
 
     Raises:
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read.
     """
     found = file_format(path, given_format, LINK_FORMATS, "data.links_format")
-    bad = BadLines(path.name, on_error)
+    bad = BadLines(path.name, on_error, base_iri=base_iri)
     with explained_failures(path):
         if found == "ntriples" or found in RDF_FORMATS:
-            listing = _from_statements(path, found, bad)
+            try:
+                listing = _from_statements(path, found, bad)
+            except ImperfectRDFError:  # now the reader is lenient
+                listing = _from_statements(path, found, bad)
         elif (separated := sssom_format(path, found)) is not None:
             listing = read_sssom(path, separated, bad)
         else:
             listing = _from_table(path, found, bad)
-    bad.log_others()
+    bad.log_others(path)
     return listing
 
 
 def _from_table(path: Path, found: str, bad: BadLines) -> LinkListing:
     rows = list(wanted_cells(path, found, LINK_COLUMNS, bad))
     links = [(row.cells[0], row.cells[1]) for row in rows]
-    return LinkListing(path.name, links, [row.line for row in rows], num_bad=bad.num_lines)
+    return LinkListing(
+        path.name, links, [row.line for row in rows], num_bad=bad.num_lines
+    )
 
 
 def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
@@ -73,10 +96,12 @@ def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
         numbered = statements_of((SAME_AS, *EQUIVALENT_TERMS, ALIGNMENT), path, bad)
     else:
         numbered = enumerate(statements(path, found, bad, guard), 1)
-    links, places = [], []
+    links = []
+    places = []
     cells: dict[str, dict[str, str]] = {}
     for number, quad in numbered:
-        predicate, value = quad.predicate.value, quad.object
+        predicate = quad.predicate.value
+        value = quad.object
         if predicate.startswith(ALIGNMENT):
             part = predicate[len(ALIGNMENT) :].lstrip("#")
             if part not in CELL_PARTS or not isinstance(value, NamedNode | Literal):
@@ -91,18 +116,22 @@ def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
             continue
         if guard is not None:
             guard.check_expanded(names)
-    if cells:
-        return _from_cells(path.name, cells, bad)
     unit = "line" if guard is None else "triple"
-    return LinkListing(path.name, links, places, unit, symmetric=True, num_bad=bad.num_lines)
+    stated = LinkListing(
+        path.name, links, places, unit, symmetric=True, num_bad=bad.num_lines
+    )
+    return _with_cells(stated, cells) if cells else stated
 
 
 def _is_link(quad: Quad) -> bool:
-    ends, relation = (quad.subject, quad.object), quad.predicate.value
+    ends = (quad.subject, quad.object)
+    relation = quad.predicate.value
     if relation in EQUIVALENT_TERMS:
         # a blank node is a class expression and not an entity
         return all(isinstance(end, NamedNode) for end in ends)
-    return relation == SAME_AS and all(isinstance(end, NamedNode | BlankNode) for end in ends)
+    return relation == SAME_AS and all(
+        isinstance(end, NamedNode | BlankNode) for end in ends
+    )
 
 
 SUBJECT, OBJECT = "subject_id", "object_id"
@@ -110,6 +139,7 @@ SSSOM_COLUMNS = {SUBJECT, OBJECT}
 """Columns by which an SSSOM table is recognised."""
 
 PREDICATE, MODIFIER = "predicate_id", "predicate_modifier"
+CONFIDENCE = "confidence"
 EQUIVALENCES = (
     *("skos:exactMatch", "owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty"),
     *(SAME_AS, *EQUIVALENT_TERMS),
@@ -125,14 +155,32 @@ def sssom_format(path: Path, file_format: str) -> str | None:
     """
     if file_format not in ("tsv", "csv"):
         return None
-    header = next((line for line in lines(path, file_format) if not _is_above(line)), "")
-    cells = {"tsv": header.split("\t"), "csv": [cell.strip(' "') for cell in header.split(",")]}
-    return next((found for found in cells if set(_names(cells[found])) >= SSSOM_COLUMNS), None)
+    header = next(
+        (line for line in lines(path, file_format) if not _is_above(line)), ""
+    )
+    cells = {
+        "tsv": header.split("\t"),
+        "csv": [cell.strip(' "') for cell in header.split(",")],
+    }
+    return next(
+        (found for found in cells if set(_names(cells[found])) >= SSSOM_COLUMNS), None
+    )
 
 
 def _names(header: Sequence[str]) -> list[str]:
     """Return the column names of a header. As in other tables, case does not matter."""
     return [cell.strip().lower() for cell in header]
+
+
+def _warn_of_confidence(name: str, invalid: Sequence[tuple[int, str]]) -> None:
+    """Count the mappings whose confidence is not a probability, and show the first one."""
+    log.warning(
+        "%s: %d mappings are left out, because their confidence is not a number from 0 to 1. "
+        "The first is in line %d, with the confidence %r.",
+        name,
+        len(invalid),
+        *invalid[0],
+    )
 
 
 def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
@@ -154,8 +202,13 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
     body = rows(path, file_format, bad, after=len(comments))
     header = _names(next((row.cells for row in body), []))
     if not set(header) >= SSSOM_COLUMNS:
-        raise DataError(f"{path.name}: the header cannot be read. Check the quotes in it.")
-    links, places, num_other = [], [], 0
+        raise DataError(
+            f"{path.name}: the header cannot be read. Check the quotes in it."
+        )
+    links = []
+    places = []
+    num_other = 0
+    invalid: list[tuple[int, str]] = []
     for row in body:
         cells = dict(zip(header, row.cells, strict=False))
         if row.cells[0].startswith("#") and not cells.get(OBJECT):
@@ -164,17 +217,28 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
             bad.add(row.line, problem)
         elif not _is_equivalence(cells):
             num_other += 1
+        elif (meaning := _meaning_of(cells.get(CONFIDENCE) or "1")) != EQUAL:
+            num_other += 1
+            if meaning == INVALID:
+                invalid.append((row.line, cells[CONFIDENCE]))
         else:
             links.append((cells[SUBJECT], cells[OBJECT]))
             places.append(row.line)
     yaml_lines = [_without_mark(line, file_format) for line in comments]
+    if invalid:
+        _warn_of_confidence(path.name, invalid)
     prefixes = Prefixes(_curie_map(path.name, yaml_lines))
     guard = Guard(path, path.stat().st_size)
     for namespace in prefixes.namespaces.values():
         guard.check_iri(len(namespace))
     guard.check_expanded(prefixes.in_full(name) for link in links for name in link)
     return LinkListing(
-        path.name, links, places, prefixes=prefixes, num_other=num_other, num_bad=bad.num_lines
+        path.name,
+        links,
+        places,
+        prefixes=prefixes,
+        num_other=num_other,
+        num_bad=bad.num_lines,
     )
 
 
@@ -210,7 +274,9 @@ def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
         # BaseLoader reads all values as text; other loaders read the prefix NO as false
         metadata = yaml.load("\n".join(yaml_lines), yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError) as error:
-        raise DataError(f"{label}: the commented header is not valid YAML: {error}") from error
+        raise DataError(
+            f"{label}: the commented header is not valid YAML: {error}"
+        ) from error
     prefixes = metadata.get("curie_map") if isinstance(metadata, dict) else None
     if not isinstance(prefixes, dict):
         return {}
@@ -228,27 +294,69 @@ EQUAL_RELATIONS = ("=", "==", "EquivRelation")
 """Relations which state that two entities are the same: a sign or the name of a Java class."""
 
 
-def _from_cells(label: str, cells: dict[str, dict[str, str]], bad: BadLines) -> LinkListing:
-    """Return the cells with the relation ``=`` whose measure is not 0, and count the others.
+EQUAL, OTHER, INVALID = "equal", "other", "invalid"
+"""What a cell states: two equal entities, another relation, or a measure that is not one."""
 
-    A cell relates two entities, either of which may be the source entity.
+
+def _with_cells(stated: LinkListing, cells: dict[str, dict[str, str]]) -> LinkListing:
+    """Return the cells with the relation ``=``, with the links that the file states in triples.
+
+    A cell relates two entities, either of which may be the source entity. Cells with a measure of 0
+    deny a link. Cells whose measure is not a number from 0 to 1 are left out with a warning.
     """
-    links, places = [], []
+    links = list(stated.links)
+    places = list(stated.places)
+    invalid: list[tuple[int, str]] = []
     for number, parts in enumerate(cells.values(), 1):
         first, second = (parts.get(name) for name in ENTITIES)
-        if first and second and _states_equality(parts):
+        meaning = _meaning(parts)
+        if meaning == INVALID:
+            invalid.append((number, parts[MEASURE]))
+        if first and second and meaning == EQUAL:
             links.append((first, second))
             places.append(number)
-    num_other = len(cells) - len(links)
-    return LinkListing(
-        label, links, places, "cell", symmetric=True, num_other=num_other, num_bad=bad.num_lines
+    num_cells = len(links) - len(stated.links)
+    if invalid:
+        log.warning(
+            "%s: %d cells are left out, because their measure is not a number from 0 to 1. The "
+            "first is cell %d, with the measure %r.",
+            stated.label,
+            len(invalid),
+            *invalid[0],
+        )
+    if stated.links:
+        log.info(
+            "%s: %d links are cells of the Alignment format, and %d are triples such as owl:sameAs",
+            stated.label,
+            num_cells,
+            len(stated.links),
+        )
+    return replace(
+        stated,
+        links=links,
+        places=places,
+        unit=CELL if not stated.links else "cell or triple",
+        num_other=len(cells) - num_cells,
     )
 
 
-def _states_equality(parts: dict[str, str]) -> bool:
-    try:
-        is_denied = float(parts.get(MEASURE, "1")) == 0
-    except ValueError:
-        is_denied = False
+CELL = "cell"
+
+
+def _meaning(parts: dict[str, str]) -> str:
+    """Return whether a cell states that its entities are equal."""
     relation = parts.get(CELL_RELATION, "=").strip().rpartition(".")[2]
-    return not is_denied and relation in EQUAL_RELATIONS
+    if relation not in EQUAL_RELATIONS:
+        return OTHER
+    return _meaning_of(parts.get(MEASURE, "1"))
+
+
+def _meaning_of(measure: str) -> str:
+    """Return what a measure or a confidence states: 0 denies a link."""
+    try:
+        value = float(measure)
+    except ValueError:
+        return INVALID
+    if not 0 <= value <= 1:  # also false for NaN
+        return INVALID
+    return EQUAL if value > 0 else OTHER

@@ -18,6 +18,7 @@ from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import CHUNK_SIZE, BadLines, byte_stream
 from emea.data.formats.rdf import reason, shown_name, sorted_out
 from emea.data.formats.rdf_guards import TurtleGuard
+from emea.data.formats.repairs import Place
 from emea.data.formats.triple_collector import TripleCollector
 
 # Characters outside ASCII: U+00C0 to U+07FF and U+1000 to U+CFFF, which an IRI may contain.
@@ -37,7 +38,11 @@ LITERAL_LINE_PARTS = re.compile(
 
 is_plain_iri = re.compile(_IRI).fullmatch
 RUN_OR_LINE = re.compile(
-    rb"((?:" + _LINE + rb")++)|((?:" + _LITERAL_LINE + rb")++)|((?:[ \t\r]*+\n)++)|[^\n]*+\n"
+    rb"((?:"
+    + _LINE
+    + rb")++)|((?:"
+    + _LITERAL_LINE
+    + rb")++)|((?:[ \t\r]*+\n)++)|[^\n]*+\n"
 )
 # The text between the brackets is checked later, once for each distinct IRI.
 BRACKETED_LINES = re.compile(rb"(?:<[^>]*+> <[^>]*+> <[^>]*+> \.\n)*+")
@@ -61,7 +66,9 @@ class NTriplesCollector(TripleCollector[bytes]):
             keep_literals,
         )
 
-    def add_if_plain(self, heads: list[bytes], relations: list[bytes], tails: list[bytes]) -> bool:
+    def add_if_plain(
+        self, heads: list[bytes], relations: list[bytes], tails: list[bytes]
+    ) -> bool:
         """Add triples if all their terms are plain IRIs, and return whether they are.
 
         All terms are looked up first. Then only terms that were new are checked.
@@ -75,7 +82,9 @@ class NTriplesCollector(TripleCollector[bytes]):
         return False
 
 
-def read_ntriples(path: Path, bad: BadLines, keep_literals: bool = False) -> NTriplesCollector:
+def read_ntriples(
+    path: Path, bad: BadLines, keep_literals: bool = False
+) -> NTriplesCollector:
     """Collect the triples of a file.
 
     Args:
@@ -110,7 +119,8 @@ def statements_of(
     relations: Sequence[str], path: Path, bad: BadLines
 ) -> Iterator[tuple[int, Quad]]:
     """Yield the statements that contain one of the relations, with their line numbers."""
-    wanted, num_lines = re.compile(b"|".join(re.escape(one.encode()) for one in relations)), 0
+    wanted = re.compile(b"|".join(re.escape(one.encode()) for one in relations))
+    num_lines = 0
     for chunk in line_chunks(path):
         lines = chunk[:-1].split(b"\n")
         numbered = [(num_lines + at, text + b"\n") for at, text in enumerate(lines, 1)]
@@ -130,10 +140,22 @@ def parse_lines(lines: list[NumberedLine], bad: BadLines) -> list[Quad]:
         return list(pyoxigraph.parse(text, RdfFormat.N_TRIPLES))
     except SyntaxError as error:
         if len(lines) == 1:
-            bad.add(lines[0][0], reason(error))
-            return []
+            return _repaired(*lines[0], error, bad)
     # parse each line separately to report all bad lines
     return [quad for line in lines for quad in parse_lines([line], bad)]
+
+
+def _repaired(line: int, text: bytes, error: SyntaxError, bad: BadLines) -> list[Quad]:
+    """Return the statement of a line that breaks a rule, if its terms can be used all the same."""
+    with suppress(SyntaxError):
+        quads = list(pyoxigraph.parse(text, RdfFormat.N_TRIPLES, lenient=True))
+        repaired = [bad.repairs.quad(quad) for quad in quads]
+        if None not in repaired:
+            if bad.repairs.first_place is None:
+                bad.repairs.first_place = Place(line, error.offset)
+            return [quad for quad in repaired if quad is not None]
+    bad.add(line, reason(error))
+    return []
 
 
 def _take_plain(chunk: bytes, collector: NTriplesCollector) -> bool:
@@ -150,7 +172,9 @@ def _take_plain(chunk: bytes, collector: NTriplesCollector) -> bool:
     return collector.add_if_plain(heads, relations, tails)
 
 
-def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: BadLines) -> None:
+def _take_any(
+    chunk: bytes, num_before: int, collector: NTriplesCollector, bad: BadLines
+) -> None:
     """Add the lines of a chunk, of any form."""
     runs: list[bytes] = []
     literal_runs: list[bytes] = []
@@ -178,7 +202,10 @@ def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: 
         collector.add_literals(*(list(column) for column in zip(*found, strict=True)))
     collector.add_rows(
         *(
-            [(head.encode(), relation.encode(), tail.encode()) for head, relation, tail in rows]
+            [
+                (head.encode(), relation.encode(), tail.encode())
+                for head, relation, tail in rows
+            ]
             for rows in sorted_out(parse_lines(others, bad), str)
         )
     )

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from emea.data.attributes import LABEL_ATTRIBUTES, PLAIN, Kind
-from emea.data.entity_kinds import BLANK, OWL, RDF, RDFS, SKOS, EntityKind, entity_kinds, is_blank
+from emea.data.entity_kinds import (
+    BLANK,
+    OWL,
+    RDF,
+    RDFS,
+    SKOS,
+    EntityKind,
+    entity_kinds,
+    is_blank,
+)
 from emea.data.formats.triple_collector import DEPRECATED, TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphReading
@@ -48,7 +57,8 @@ DESCRIBES = (SUBCLASS, f"{OWL}equivalentClass", TYPE)
 ENDS = (f"{RDFS}domain", f"{RDFS}range")
 ON_PROPERTY = f"{OWL}onProperty"
 FILLERS = tuple(
-    f"{OWL}{name}" for name in ("someValuesFrom", "allValuesFrom", "hasValue", "onClass")
+    f"{OWL}{name}"
+    for name in ("someValuesFrom", "allValuesFrom", "hasValue", "onClass")
 )
 PARTS = tuple(f"{OWL}{name}" for name in ("unionOf", "intersectionOf", "oneOf"))
 PARTS += (f"{RDF}first", f"{RDF}rest")
@@ -59,7 +69,8 @@ NO_TERM = (
 )
 
 LEAST_EXPANDED, MOST_EXPANDED = 1_000_000, 10
-"""Edges that class expressions may always become, and how many for each triple of the file."""
+"""Steps through class expressions that are always allowed, and how many for each triple of the
+file."""
 
 Edge = tuple[str, str, str]
 Literal = tuple[str, str, tuple[str, Kind]]
@@ -93,20 +104,27 @@ class Ontology:
     """
 
     def __init__(self, graph: KnowledgeGraph, label: str) -> None:
-        names, relations = graph.all_entity_names, graph.relation_names or ()
+        names = graph.all_entity_names
+        relations = graph.relation_names or ()
         self._label = label
-        self._edges = [(names[h], relations[r], names[t]) for h, r, t in graph.triples.tolist()]
+        self._edges = [
+            (names[h], relations[r], names[t]) for h, r, t in graph.triples.tolist()
+        ]
         self._literals = _literals(graph)
         self._types: dict[str, set[str]] = defaultdict(set)
         for head, relation, tail in self._edges:
             if relation in (TYPE, SUBCLASS):
                 self._types[head].add(tail)
-        kinds = dict(zip(names, map(EntityKind, entity_kinds(graph).tolist()), strict=True))
+        kinds = dict(
+            zip(names, map(EntityKind, entity_kinds(graph).tolist()), strict=True)
+        )
         self._notes = self._found_notes(kinds)
         terms = {
             name: kind
             for name, kind in kinds.items()
-            if not (is_blank(name) or name.startswith(VOCABULARIES) or name in self._notes)
+            if not (
+                is_blank(name) or name.startswith(VOCABULARIES) or name in self._notes
+            )
             and self._types[name].isdisjoint(NO_TERMS)
         }
         deprecated = {
@@ -123,11 +141,14 @@ class Ontology:
 
     def _found_notes(self, kinds: dict[str, EntityKind]) -> set[str]:
         """Return the nodes that only annotate terms, such as synonyms and web pages."""
-        notes, others = set[str](), set[str]()
+        notes = set[str]()
+        others = set[str]()
         for head, relation, tail in self._edges:
             if relation != TYPE:
                 others.add(head)
-                (notes if self._is_annotation(relation) or is_blank(tail) else others).add(tail)
+                (
+                    notes if self._is_annotation(relation) or is_blank(tail) else others
+                ).add(tail)
             elif not tail.startswith(VOCABULARIES) or tail in INDIVIDUALS:
                 others.add(head)
         return {name for name in notes - others if kinds[name] == EntityKind.INDIVIDUAL}
@@ -155,17 +176,17 @@ class Ontology:
         for head, relation, tail in self._edges:
             if is_blank(head) and (relation in (ON_PROPERTY, *FILLERS, *PARTS)):
                 parts[head].append((relation, tail))
-        budget = max(LEAST_EXPANDED, MOST_EXPANDED * len(self._edges))
+        budget = _Budget(
+            max(LEAST_EXPANDED, MOST_EXPANDED * len(self._edges)), self._label
+        )
         for head, relation, tail in self._edges:
-            if head not in self.kinds or not is_blank(tail) or relation not in DESCRIBES + ENDS:
+            if (
+                head not in self.kinds
+                or not is_blank(tail)
+                or relation not in DESCRIBES + ENDS
+            ):
                 continue
-            for prop, name in _members(parts, tail):
-                budget -= 1
-                if budget < 0:
-                    raise DataError(
-                        f"{self._label}: class expressions relate too many pairs of classes. Set "
-                        "data.ontology=false to read the triples unchanged."
-                    )
+            for prop, name in _members(parts, tail, budget):
                 if name in self.kinds and not (prop and relation in ENDS):
                     yield head, prop or relation, name
 
@@ -182,7 +203,11 @@ class Ontology:
                 continue
             for name, value in of_note[tail]:
                 is_label = name in LABEL_ATTRIBUTES
-                yield head, relation if is_label else name, self._named(head, name, value)
+                yield (
+                    head,
+                    relation if is_label else name,
+                    self._named(head, name, value),
+                )
             if not of_note[tail] and not is_blank(tail) and relation not in ABOUT_FILES:
                 yield head, relation, (tail, PLAIN)
 
@@ -202,36 +227,88 @@ class Ontology:
         for head, kind in self.kinds.items():
             name = words(local_name(head))
             is_code = _CODE.search(name) is not None or not name
-            if kind != EntityKind.INDIVIDUAL and not is_code and name.casefold() not in known[head]:
+            if (
+                kind != EntityKind.INDIVIDUAL
+                and not is_code
+                and name.casefold() not in known[head]
+            ):
                 yield head, IRI_NAME if known[head] else LABEL, (name, PLAIN)
 
 
 def _literals(graph: KnowledgeGraph) -> list[Literal]:
     """Return the literals of a graph by name, and none if it has no attributes."""
-    found, names = graph.attributes, graph.all_entity_names
+    found = graph.attributes
+    names = graph.all_entity_names
     if found is None:
         return []
     return [
-        (names[entity], found.attribute_names[name], (found.values[value], found.kind(value)))
+        (
+            names[entity],
+            found.attribute_names[name],
+            (found.values[value], found.kind(value)),
+        )
         for entity, name, value in found.triples.tolist()
     ]
 
 
-def _members(parts: dict[str, list[tuple[str, str]]], expression: str) -> Iterator[tuple[str, str]]:
+class _Budget:
+    """Limits the work of following class expressions, whether or not they lead to classes.
+
+    Args:
+        num_steps: The number of nodes and their parts that may be visited.
+        label: The name of the file.
+    """
+
+    def __init__(self, num_steps: int, label: str) -> None:
+        self.num_steps = num_steps
+        self._label = label
+
+    def spend(self, num_steps: int) -> None:
+        """Count some steps.
+
+        Raises:
+            DataError: Nothing is left.
+        """
+        self.num_steps -= num_steps
+        if self.num_steps < 0:
+            raise DataError(
+                f"{self._label}: class expressions relate too many pairs of classes. Set "
+                "data.ontology=false to read the triples unchanged."
+            )
+
+
+def _members(
+    parts: dict[str, list[tuple[str, str]]], expression: str, budget: _Budget
+) -> Iterator[tuple[str, str]]:
     """Yield the classes that a class expression names, each with the property of a restriction."""
-    stack, seen = [("", expression)], {("", expression)}
+    stack = [("", expression)]
+    seen = {("", expression)}
     while stack:
         prop, node = stack.pop()
+        budget.spend(1 + len(parts.get(node, ())))
         if not is_blank(node):
             yield prop, node
             continue
-        own = next((tail for role, tail in parts.get(node, ()) if role == ON_PROPERTY), BLANK)
+        own = next(
+            (tail for role, tail in parts.get(node, ()) if role == ON_PROPERTY), BLANK
+        )
         for role, tail in parts.get(node, ()):
             step = (prop or own, tail) if role in FILLERS else (prop, tail)
             # the property may be a blank node, too: the inverse of a property
             if role != ON_PROPERTY and not is_blank(step[0]) and step not in seen:
                 seen.add(step)
                 stack.append(step)
+
+
+def _no_terms(label: str, num_deprecated: int) -> DataError:
+    """Return the error for an ontology without a term to match."""
+    reason = ""
+    if num_deprecated:
+        reason = f": all of its {num_deprecated:,} terms are deprecated"
+    return DataError(
+        f"{label} is an ontology without a class, property or individual to match{reason}. Set "
+        "data.ontology=false to read its triples unchanged."
+    )
 
 
 def ontology_graph(
@@ -255,18 +332,20 @@ def ontology_graph(
     """
     label = reading.label
     ontology = Ontology(graph, label)
-    direct, expanded = list(ontology.edges()), list(ontology.expanded_edges())
+    if not ontology.kinds:
+        raise _no_terms(label, ontology.num_deprecated)
+    direct = list(ontology.edges())
+    expanded = list(ontology.expanded_edges())
     literals = list(ontology.literals())
     literals += ontology.iri_names(literals)
-    counts = Counter(ontology.kinds.values())
-    log.info(
-        "%s is an ontology: %s classes, %s properties, %s individuals; %s edges (%s of class "
-        "expressions), %s literals; %s deprecated terms and %s other nodes left out",
+    num_others = graph.num_entities - len(ontology.kinds) - ontology.num_deprecated
+    _log_contents(
+        ontology,
         label,
-        *(f"{counts[kind]:,}" for kind in (EntityKind.CLASS, EntityKind.PROPERTY)),
-        *(f"{counts[EntityKind.INDIVIDUAL]:,}", f"{len(direct) + len(expanded):,}"),
-        *(f"{len(expanded):,}", f"{len(literals):,}", f"{ontology.num_deprecated:,}"),
-        f"{graph.num_entities - len(ontology.kinds) - ontology.num_deprecated:,}",
+        num_edges=len(direct) + len(expanded),
+        num_expanded=len(expanded),
+        num_literals=len(literals),
+        num_others=num_others,
     )
     if keep_literals and not literals:
         log.warning(
@@ -274,7 +353,9 @@ def ontology_graph(
             "give known links (--links FILE).",
             label,
         )
-    collector: TripleCollector[Any] = TripleCollector(str, lambda key: key, keep_literals)
+    collector: TripleCollector[Any] = TripleCollector(
+        str, lambda key: key, keep_literals
+    )
     collector.add_rows([*direct, *expanded], literals)
     found, own = collector.finish(label, 0, keep_isolated, label_language)
     names = found.all_entity_names
@@ -288,3 +369,38 @@ def ontology_graph(
         reason=NO_TERM,
     )
     return replace(found, kinds=kinds), reading
+
+
+def _log_contents(
+    ontology: Ontology,
+    label: str,
+    *,
+    num_edges: int,
+    num_expanded: int,
+    num_literals: int,
+    num_others: int,
+) -> None:
+    """Log what the graph of an ontology contains and what was left out.
+
+    Args:
+        ontology: The ontology, for its numbers of terms.
+        label: The name of the file.
+        num_edges: The number of edges.
+        num_expanded: The number of edges that come from class expressions.
+        num_literals: The number of literals.
+        num_others: The number of nodes that are not terms.
+    """
+    counts = Counter(ontology.kinds.values())
+    log.info(
+        "%s is an ontology: %s classes, %s properties, %s individuals; %s edges (%s of class "
+        "expressions), %s literals; %s deprecated terms and %s other nodes left out",
+        label,
+        f"{counts[EntityKind.CLASS]:,}",
+        f"{counts[EntityKind.PROPERTY]:,}",
+        f"{counts[EntityKind.INDIVIDUAL]:,}",
+        f"{num_edges:,}",
+        f"{num_expanded:,}",
+        f"{num_literals:,}",
+        f"{ontology.num_deprecated:,}",
+        f"{num_others:,}",
+    )

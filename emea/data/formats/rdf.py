@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
+from typing import IO, Any
 
 import pyoxigraph
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat
@@ -12,6 +14,7 @@ from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import BadLines, byte_stream
 from emea.data.formats.limits import Guard
 from emea.data.formats.rdf_guards import JSONGuard, TurtleGuard, XMLGuard
+from emea.data.formats.repairs import HAS_SCHEME
 from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError
 
@@ -55,9 +58,11 @@ def sorted_out(
     Statements about statements (RDF-star) do not fit into a graph of entities. Those with a quoted
     triple as subject are left out, and a quoted triple as object becomes an empty literal.
     """
-    edges, literals = [], []
+    edges = []
+    literals = []
     for quad in quads:
-        subject, tail = quad.subject, quad.object
+        subject = quad.subject
+        tail = quad.object
         if not isinstance(subject, NamedNode | BlankNode):
             continue
         if isinstance(tail, NamedNode | BlankNode):
@@ -72,8 +77,12 @@ def reason(error: SyntaxError) -> str:
     """Return the message of the parser without the position."""
     message = error.msg or str(error)
     if "LoadDocumentCallback" in message:
-        return "the context is on the web and not loaded. Put its content into the file."
-    return message.partition(": ")[2] if message.startswith("Parser error ") else message
+        return (
+            "the context is on the web and not loaded. Put its content into the file."
+        )
+    return (
+        message.partition(": ")[2] if message.startswith("Parser error ") else message
+    )
 
 
 RDF_FORMATS = {
@@ -101,6 +110,7 @@ def read_rdf_file(
     path: Path,
     file_format: str,
     bad: BadLines,
+    *,
     keep_literals: bool = False,
     earlier: TripleCollector[str] | None = None,
     named_graph: str | None = None,
@@ -119,15 +129,25 @@ def read_rdf_file(
         DataError: The file cannot be read, or has no such named graph.
     """
     collector = earlier or TripleCollector(shown_name, literal_parts, keep_literals)
-    labels = blank_node_labels("" if earlier is None else f"{path.name}/")
-    guard = rdf_guard(path, file_format)
-    quads = statements(path, file_format, bad, guard)
-    if named_graph is not None and file_format in GRAPHS_FORMATS:
-        quads = of_graph(path, quads, named_graph)
-    while block := list(islice(quads, BLOCK_SIZE)):
-        edges, literals = sorted_out(block, labels)
-        guard.check_expanded(chain(*edges, *literals))
-        collector.add_rows(edges, literals)
+    prefix = "" if earlier is None else f"{path.name}/"
+
+    def collect() -> None:
+        labels = blank_node_labels(prefix)
+        guard = rdf_guard(path, file_format)
+        quads = statements(path, file_format, bad, guard)
+        if named_graph is not None and file_format in GRAPHS_FORMATS:
+            quads = of_graph(path, quads, named_graph)
+        while block := list(islice(quads, BLOCK_SIZE)):
+            edges, literals = sorted_out(block, labels)
+            guard.check_expanded(chain(*edges, *literals))
+            collector.add_rows(edges, literals)
+
+    before = collector.mark()
+    try:
+        collect()
+    except ImperfectRDFError:
+        collector.return_to(before)
+        collect()
     return collector
 
 
@@ -150,7 +170,8 @@ def of_graph(path: Path, quads: Iterable[Quad], name: str) -> Iterator[Quad]:
     Raises:
         DataError: There are none.
     """
-    num_found, others = 0, set[str]()
+    num_found = 0
+    others = set[str]()
     for quad in quads:
         found = shown_name(str(quad.graph_name))
         if found == name:
@@ -165,10 +186,105 @@ def of_graph(path: Path, quads: Iterable[Quad], name: str) -> Iterator[Quad]:
         )
 
 
-def statements(path: Path, file_format: str, bad: BadLines, guard: Guard) -> Iterator[Quad]:
-    """Yield the statements of a file in its order."""
+class ImperfectRDFError(Exception):
+    """Raised by a reader that checks everything. The same reader is then lenient."""
+
+
+UNCLOSED = (
+    "an IRI is not closed: it contains a line break, a quotation mark or a bracket"
+)
+
+
+def statements(
+    path: Path, file_format: str, bad: BadLines, guard: Guard
+) -> Iterator[Quad]:
+    """Yield the statements of a file in its order.
+
+    Raises:
+        ImperfectRDFError: The file has a fault, which may be repaired. The caller forgets all
+            statements, because blank nodes get other labels, and calls this function again.
+        DataError: The file cannot be read.
+    """
+    # JSON-LD leaves out relative IRIs without an error
+    is_lenient = bad.repairs.is_needed or file_format == "jsonld"
+    if not is_lenient:
+        yield from _strict_statements(path, file_format, bad, guard)
+        return
+    repairs = bad.repairs
+    for quad in _lenient_statements(path, file_format, bad, guard):
+        # JSON-LD leaves out keys that no context defines
+        if file_format == "jsonld" and not HAS_SCHEME.match(quad.predicate.value):
+            continue
+        repaired = repairs.quad(quad)
+        if repaired is not None:
+            yield repaired
+            continue
+        # the place of the first fault is known
+        is_first = not repairs.counts and not bad.num_lines
+        place = repairs.first_place if is_first else None
+        bad.add(None if place is None else place.line, UNCLOSED)
+
+
+def _strict_statements(
+    path: Path, file_format: str, bad: BadLines, guard: Guard
+) -> Iterator[Quad]:
+    """Yield the statements of a file without any fault."""
+    base = bad.repairs.base if bad.repairs.has_own_base else None
     with byte_stream(path, has_lines=False, guard=guard) as stream:
-        parser = pyoxigraph.parse(stream, RDF_FORMATS[file_format])
+        try:
+            for quad in pyoxigraph.parse(
+                stream, RDF_FORMATS[file_format], base_iri=base
+            ):
+                if file_format != "n3" or _is_fact(quad):
+                    yield quad
+        except SyntaxError as error:
+            line = error.lineno or _line_of_error(
+                path, file_format, base, is_lenient=False
+            )
+            bad.repairs.begin(line, error.offset)
+            raise ImperfectRDFError from error
+
+
+class _Lines:
+    """A stream that gives a parser one line at a time, and counts them."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.number = 0
+
+    def read(self, size: int = -1) -> bytes:
+        line = self._stream.readline(size)
+        self.number += line.endswith(b"\n")
+        self.is_within = bool(line) and not line.endswith(b"\n")
+        return line
+
+
+def _line_of_error(
+    path: Path, file_format: str, base: str | None, is_lenient: bool
+) -> int:
+    """Return the line of the first error of a parser that does not say where it is, as for XML."""
+    with byte_stream(path, has_lines=False) as stream:
+        lines = _Lines(stream)
+        given: Any = lines
+        parser = pyoxigraph.parse(
+            given, RDF_FORMATS[file_format], base_iri=base, lenient=is_lenient
+        )
+        with suppress(SyntaxError):
+            for _ in parser:
+                pass
+        return lines.number + lines.is_within
+
+
+def _lenient_statements(
+    path: Path, file_format: str, bad: BadLines, guard: Guard
+) -> Iterator[Quad]:
+    """Yield the statements that a parser can split into terms; the terms may be invalid."""
+    # keys without a definition must stay apart from IRIs in JSON-LD
+    base = None if file_format in ("nquads", "jsonld") else bad.repairs.base
+    with byte_stream(path, has_lines=False, guard=guard) as stream:
+        parser = pyoxigraph.parse(
+            stream, RDF_FORMATS[file_format], base_iri=base, lenient=True
+        )
         last_bad_line = 0
         while True:
             try:
@@ -178,9 +294,15 @@ def statements(path: Path, file_format: str, bad: BadLines, guard: Guard) -> Ite
             except StopIteration:
                 return
             except SyntaxError as error:
-                line = error.lineno or 1
+                line = error.lineno or _line_of_error(
+                    path, file_format, base, is_lenient=True
+                )
                 if file_format not in RESUMED:
-                    raise DataError(f"{path.name}, line {line}: {reason(error)}") from error
-                if line != last_bad_line:  # the parser may report one mistake more than once
+                    raise DataError(
+                        f"{path.name}, line {line}: {reason(error)}"
+                    ) from error
+                if (
+                    line != last_bad_line
+                ):  # the parser may report one mistake more than once
                     bad.add(line, reason(error))
                 last_bad_line = line

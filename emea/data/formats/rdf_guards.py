@@ -66,7 +66,9 @@ class TurtleGuard(Guard):
         self._rest = half[0] if half else b""
         block = block.removesuffix(self._rest)
         if not self._depth and not any(mark in block for mark in self._marks):
-            block = block[block.rfind(b"\n") + 1 :]  # all other tokens end with their line
+            block = block[
+                block.rfind(b"\n") + 1 :
+            ]  # all other tokens end with their line
         for token in self._tokens.finditer(block):
             if token.lastgroup == "open":
                 self._depth += 1
@@ -102,11 +104,27 @@ def _shortened(token: bytes) -> bytes:
     return mark + (b"x" if body else b"") + b"\\" * (backslashes % 2)
 
 
-JSON_TOKENS = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"|(\\?\Z))|([\[{])|([\]}])', re.DOTALL)
+JSON_TOKENS = re.compile(
+    rb'"((?:[^"\\]++|\\.)*+)(?:"(?:\s*+(?:(:)|(?=[^\s:])|(\Z)))|(\\?\Z))|([\[{])|([\]}])',
+    re.DOTALL,
+)
+"""A string, with the colon behind it if it is a key; a string that the end of a block cuts or
+follows; and brackets."""
+
+CONTEXT = b"@context"
+LEAST_TERMS, TERMS_PER_BYTE = 4_000_000, 5
+"""Terms that all contexts may copy, at least, and for each byte of the file. A context in an object
+copies all terms of the contexts around it."""
+
+LEAST_EXPANDED, EXPANDED_PER_BYTE = 1 << 24, 10
+"""Length that the definitions of all contexts may have in full, at least, and for each byte."""
 
 
 class JSONGuard(Guard):
-    """Limits the nesting of objects and lists in JSON-LD, and the length of IRIs.
+    """Limits the nesting of objects and lists in JSON-LD, the length of IRIs, and contexts.
+
+    A term of a context may begin with another term, whose definition begins with a third one. The
+    parser resolves such a chain recursively, so that a long one ends the process.
 
     Args:
         path: The file, for messages.
@@ -116,20 +134,121 @@ class JSONGuard(Guard):
         super().__init__(path)
         self._depth = 0
         self._rest = b""
+        self._key = b""
+        self._contexts = _Contexts(self)
 
     def check(self, block: bytes) -> None:
         """Check that the next bytes are not nested too deeply."""
         super().check(block)
         block, self._rest = self._rest + block, b""
         for token in JSON_TOKENS.finditer(block):
-            text, cut, opened, closed = token.groups()
+            text, colon, at_end, cut, opened, closed = token.groups()
             if cut is not None:  # the string continues in the next block
-                self._rest = b'"' + cut
-            elif text is not None and b":" in text and b" " not in text:
-                self.check_iri(len(text))
-            self._depth += (opened is not None) - (closed is not None)
-            if self._depth > self.limits.depth:
-                raise limit_error(self.path, "the nesting depth of JSON", "depth", self.limits)
+                self._rest = b'"' + (text or b"")[-2 * self.limits.iri_length :] + cut
+            elif at_end is not None:  # the next block says whether it is a key
+                self._rest = token[0]
+            elif text is not None:
+                self._check_text(text, is_key=colon is not None)
+            self._check_bracket(opened, closed)
+
+    def _check_text(self, text: bytes, is_key: bool) -> None:
+        if b":" in text and b" " not in text:
+            self.check_iri(len(text))
+        if is_key:
+            self._key = text
+            self._contexts.key(text, self._depth)
+        else:
+            self._contexts.value(self._key, text, self._depth)
+            self._key = b""
+
+    def _check_bracket(self, opened: bytes | None, closed: bytes | None) -> None:
+        if opened is not None:
+            if self._key == CONTEXT:
+                self._contexts.open(self._depth)
+            self._key = b""
+        self._depth += (opened is not None) - (closed is not None)
+        if closed is not None:
+            self._contexts.close(self._depth)
+        if self._depth > self.limits.depth:
+            raise limit_error(
+                self.path, "the nesting depth of JSON", "depth", self.limits
+            )
+
+    @property
+    def num_bytes(self) -> int:
+        """The number of bytes so far."""
+        return self._num_bytes
+
+
+class _Contexts:
+    """Follows the contexts of a file while it is read, and limits what they expand to.
+
+    Args:
+        guard: The checks of the file.
+    """
+
+    def __init__(self, guard: JSONGuard) -> None:
+        self._guard = guard
+        self._start: int | None = (
+            None  # the depth around the context that is being read
+        )
+        self._term = b""
+        self._own: dict[bytes, bytes] = {}
+        self._lengths: dict[bytes, int] = {}
+        self._num_copied = self._num_expanded = 0
+
+    def open(self, depth: int) -> None:
+        """Begin a context."""
+        if self._start is None:
+            self._start = depth
+            self._own = {}
+
+    def key(self, text: bytes, depth: int) -> None:
+        """Note the term that a key of a context defines, unless it is a keyword."""
+        if self._start is not None and not text.startswith(b"@"):
+            self._term = text
+
+    def value(self, key: bytes, text: bytes, depth: int) -> None:
+        """Note the definition of a term."""
+        if self._start is not None and key in (self._term, b"@id") and self._term:
+            self._own[self._term] = text
+
+    def close(self, depth: int) -> None:
+        """End a context at this depth, and check it."""
+        if self._start is None or depth > self._start:
+            return
+        self._start = None
+        self._term = b""
+        for term in self._own:
+            self._resolve(term)
+        self._num_copied += len(self._lengths)
+        size = self._guard.num_bytes
+        if self._num_copied > max(
+            LEAST_TERMS, TERMS_PER_BYTE * size
+        ) or self._num_expanded > max(LEAST_EXPANDED, EXPANDED_PER_BYTE * size):
+            raise DataError(
+                f"{self._guard.path.name}: its contexts expand to far more than the file contains. "
+                "Define each term once, in one context at the beginning, without long prefixes."
+            )
+
+    def _resolve(self, term: bytes) -> None:
+        """Compute the length of the definition of a term in full."""
+        chain = [term]
+        known = set(chain)
+        while True:
+            prefix = self._own[chain[-1]].partition(b":")[0]
+            if prefix not in self._own or prefix in known:
+                break
+            chain.append(prefix)
+            known.add(prefix)
+            if len(chain) > self._guard.limits.depth:
+                what = "the number of prefixes that are defined by each other"
+                raise limit_error(self._guard.path, what, "depth", self._guard.limits)
+        prefix, _, rest = self._own[chain[-1]].partition(b":")
+        length = self._lengths.get(prefix, len(prefix)) + len(rest)
+        length += sum(len(self._own[one].partition(b":")[2]) for one in chain[:-1])
+        self._lengths[term] = length
+        self._num_expanded += length
 
 
 class XMLGuard(Guard):
@@ -160,8 +279,13 @@ class XMLGuard(Guard):
         self._is_finished = not block
         try:
             self._parser.Parse(block, self._is_finished)
-        except (LookupError, ValueError) as error:  # an encoding that the parser does not know
-            raise DataError(f"{self.path.name}: {error}. Save the file as UTF-8.") from error
+        except (
+            LookupError,
+            ValueError,
+        ) as error:  # an encoding that the parser does not know
+            raise DataError(
+                f"{self.path.name}: {error}. Save the file as UTF-8."
+            ) from error
         except ExpatError as error:
             message = str(error).partition(": line")[0]
             raise DataError(
@@ -174,12 +298,16 @@ class XMLGuard(Guard):
                 self.check_iri(len(value))
         self._depth += 1
         if self._depth > self.limits.depth:
-            raise limit_error(self.path, "the nesting depth of elements", "depth", self.limits)
+            raise limit_error(
+                self.path, "the nesting depth of elements", "depth", self.limits
+            )
 
     def _close(self, *_: object) -> None:
         self._depth -= 1
 
-    def _define(self, name: str, is_parameter: bool, value: str | None, *external: object) -> None:
+    def _define(
+        self, name: str, is_parameter: bool, value: str | None, *external: object
+    ) -> None:
         if is_parameter or value is None or "&" in value or "%" in value:
             raise DataError(
                 f"{self.path.name}, line {self._parser.CurrentLineNumber}: the definition of "

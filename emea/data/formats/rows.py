@@ -63,7 +63,9 @@ class Columns(NamedTuple):
         """Return the positions for a table that has exactly the wanted columns, in order."""
         return cls(names, tuple(range(len(names))), len(names))
 
-    def from_header(self, cells: Sequence[str], attributes: Sequence[str] = ()) -> "Columns | None":
+    def from_header(
+        self, cells: Sequence[str], attributes: Sequence[str] = ()
+    ) -> "Columns | None":
         """Return the positions according to the first row, or ``None`` if it is not a header.
 
         A row is a header if it names each wanted column. Case does not matter. Other columns are
@@ -78,7 +80,9 @@ class Columns(NamedTuple):
         if len(found) < len(places):
             return None
         stripped = [cell.strip() for cell in cells]
-        marked = [(name, stripped.index(name)) for name in attributes if name in stripped]
+        marked = [
+            (name, stripped.index(name)) for name in attributes if name in stripped
+        ]
         return Columns(self.names, found, len(cells), marked)
 
     def problem(self, cells: Sequence[str]) -> str | None:
@@ -100,7 +104,9 @@ class Columns(NamedTuple):
     def wanted(self, row: Row) -> Row:
         """Return the wanted cells of a row that has all cells."""
         cells = [row.cells[place] for place in self.places]
-        attributes = [(name, row.cells[at]) for name, at in self.attributes if row.cells[at]]
+        attributes = [
+            (name, row.cells[at]) for name, at in self.attributes if row.cells[at]
+        ]
         return Row(row.line, cells, attributes)
 
 
@@ -109,6 +115,7 @@ def wanted_cells(
     file_format: str,
     names: Sequence[Sequence[str]],
     bad: BadLines,
+    *,
     attributes: Sequence[str] = (),
     is_latin: bool = False,
 ) -> Iterator[Row]:
@@ -125,7 +132,8 @@ def wanted_cells(
         attributes: Further columns to read. Their cells may be empty.
         is_latin: Whether to read cells that are not UTF-8 as Windows-1252, which includes Latin-1.
     """
-    columns, limits = Columns.without_header(names), current_limits()
+    columns = Columns.without_header(names)
+    limits = current_limits()
     is_repaired = False
     for number, row in enumerate(rows(path, file_format, bad)):
         if is_latin and ESCAPED_BYTE.search("".join(row.cells)):
@@ -139,7 +147,9 @@ def wanted_cells(
                 )
             is_repaired = True
         if len(row.cells) > limits.columns:
-            raise limit_error(path, f"the number of columns in line {row.line}", "columns", limits)
+            raise limit_error(
+                path, f"the number of columns in line {row.line}", "columns", limits
+            )
         header = columns.from_header(row.cells, attributes) if number == 0 else None
         if header is not None:
             columns = header
@@ -195,7 +205,9 @@ def _text(path: Path, file_format: str) -> Iterator[IO[str]]:
         # Names may contain characters that Python treats as line ends. csv splits lines itself.
         newline = "\n" if file_format == "tsv" else ""
         # Bytes that are not UTF-8 are kept here and reported later with their line number.
-        yield io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline=newline)
+        yield io.TextIOWrapper(
+            stream, "utf-8", errors="surrogateescape", newline=newline
+        )
 
 
 def _comma_rows(text: IO[str], bad: BadLines, after: int) -> Iterator[Row]:

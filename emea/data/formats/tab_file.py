@@ -117,7 +117,9 @@ def table_of(content: bytes, num_columns: int, label: str) -> TabTable:
             row, f"expected {num_columns} tab-separated columns, found {found}"
         )
     cells = "\t".join(lines).split("\t")
-    return TabTable(label, tuple(cells[column::num_columns] for column in range(num_columns)))
+    return TabTable(
+        label, tuple(cells[column::num_columns] for column in range(num_columns))
+    )
 
 
 def _text(content: bytes, label: str) -> str:
@@ -161,7 +163,9 @@ def read_ids(path: Path, num_columns: int) -> tuple[TableRows, IntArray]:
         values = parsed_ids(content, num_columns)
         if values is None:
             table = table_of(content, num_columns, path.name)
-            values = np.stack([table.integers(column) for column in range(num_columns)], axis=1)
+            values = np.stack(
+                [table.integers(column) for column in range(num_columns)], axis=1
+            )
         return TableRows(path.name), values
 
 
@@ -184,7 +188,9 @@ def parsed_ids(content: bytes, num_columns: int) -> IntArray | None:
         return None
     if lengths.min() < 1 or lengths.max() > MAX_DIGITS:
         return None
-    return np.fromstring(text.decode(), dtype=np.int64, sep=" ").reshape(-1, num_columns)
+    return np.fromstring(text.decode(), dtype=np.int64, sep=" ").reshape(
+        -1, num_columns
+    )
 
 
 class IdNumbers:
@@ -214,5 +220,7 @@ class IdNumbers:
         is_known = self.keys[numbers] == ids
         if not is_known.all():
             row = int(np.argmin(is_known))
-            raise table.error(row, f"unknown {self._what} {ids[row]} (not in {self._home})")
+            raise table.error(
+                row, f"unknown {self._what} {ids[row]} (not in {self._home})"
+            )
         return numbers

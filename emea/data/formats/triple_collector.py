@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -65,6 +65,10 @@ SAME_AS_NAMES = (SAME_AS, "owl:sameAs")
 """Relations whose triples are links and not edges of the graph."""
 
 
+class OnlyLiteralsError(DataError):
+    """Raised if a graph has literals but no triple between entities, and literals are left out."""
+
+
 ONLY_LITERALS = (
     "has only literals, which literals=none leaves out (set literals=similar to use them, or "
     "data.keep_isolated=true to keep the entity)"
@@ -75,6 +79,14 @@ MOST_LEFT_OUT = 1_000_000
 LEAST_NAMES, LEAST_SHARED, MOST_NAMES = 10, 0.1, 100
 """Limits of ``check_column_order``: names in the second column, the share of them that are also
 entities, and how many times the names of another column they may be."""
+
+
+class CollectorMark(NamedTuple):
+    """How much a collector contains: sizes of its tables of names and of its lists of blocks."""
+
+    names: tuple[int, ...]
+    blocks: tuple[int, ...]
+    num_literals: int
 
 
 class TripleCollector(Generic[Name]):
@@ -92,6 +104,8 @@ class TripleCollector(Generic[Name]):
         attributes: The numbers of the relations whose object is a literal.
         values: The numbers of the literals that are kept.
         num_literals: The number of triples with a literal.
+        label_attributes: Attributes that name an entity, in order of preference.
+        columns: The columns of a table of entities; none for other files.
     """
 
     def __init__(
@@ -106,6 +120,8 @@ class TripleCollector(Generic[Name]):
         self.values: NameTable[Name] = NameTable()
         self.num_literals = 0
         self.keep_literals = keep_literals
+        self.label_attributes: Sequence[str] = LABEL_ATTRIBUTES
+        self.columns: tuple[str, ...] = ()
         self._name_of = name_of
         self._literal_of = literal_of or (lambda key: literal_parts(str(key)))
         self._blocks: list[IntArray] = []
@@ -113,7 +129,9 @@ class TripleCollector(Generic[Name]):
         self._literals: list[IntArray] = []
         self._is_label: list[bool] = []
 
-    def add(self, heads: Sequence[Name], relations: Sequence[Name], tails: Sequence[Name]) -> None:
+    def add(
+        self, heads: Sequence[Name], relations: Sequence[Name], tails: Sequence[Name]
+    ) -> None:
         """Add triples between entities."""
         block = np.empty((len(heads), 3), dtype=np.int64)
         block[:, 0] = self.entities.numbers(heads)
@@ -140,10 +158,41 @@ class TripleCollector(Generic[Name]):
         self.entities.forget(num_entities)
         self.relations.forget(num_relations)
 
+    def mark(self) -> "CollectorMark":
+        """Return what ``return_to`` needs to forget all triples that are added from now on."""
+        tables = (self.entities, self.relations, self.attributes, self.values)
+        lists: tuple[list[Any], ...] = (
+            self._blocks,
+            self._described,
+            self._literals,
+            self._is_label,
+        )
+        sizes = tuple(len(table) for table in tables)
+        return CollectorMark(sizes, tuple(len(one) for one in lists), self.num_literals)
+
+    def return_to(self, mark: "CollectorMark") -> None:
+        """Forget all triples that were added since the mark."""
+        tables = (self.entities, self.relations, self.attributes, self.values)
+        for table, size in zip(tables, mark.names, strict=True):
+            table.forget(size)
+        lists: tuple[list[Any], ...] = (
+            self._blocks,
+            self._described,
+            self._literals,
+            self._is_label,
+        )
+        for blocks, size in zip(lists, mark.blocks, strict=True):
+            del blocks[size:]
+        self.num_literals = mark.num_literals
+
     def tails_of(self, relation: Name) -> list[Name]:
         """Return the tails of the triples of a relation."""
         number = self.relations.get(relation)
-        tails = [block[block[:, 1] == number, 2] for block in self._blocks if number is not None]
+        tails = [
+            block[block[:, 1] == number, 2]
+            for block in self._blocks
+            if number is not None
+        ]
         wanted = {place for some in tails for place in some.tolist()}
         return [name for place, name in enumerate(self.entities) if place in wanted]
 
@@ -164,9 +213,12 @@ class TripleCollector(Generic[Name]):
         self._described.append(np.unique(block[:, 0]))
         if not self.keep_literals:
             for name in islice(self.attributes, len(self._is_label), None):
-                self._is_label.append(self._name_of(name) in (*LABEL_ATTRIBUTES, DEPRECATED))
+                self._is_label.append(
+                    self._name_of(name) in (*self.label_attributes, DEPRECATED)
+                )
             kept = np.array(self._is_label, dtype=bool)[block[:, 1]]
-            block, values = block[kept], list(compress(values, kept.tolist()))
+            block = block[kept]
+            values = list(compress(values, kept.tolist()))
         block[:, 2] = self.values.numbers(values)
         self._literals.append(block)
 
@@ -222,24 +274,37 @@ class TripleCollector(Generic[Name]):
         same_as = [number for number, name in names if name in SAME_AS_NAMES]
         edges = triples[~np.isin(triples[:, 1], same_as)]
         distinct = distinct_triples(edges)
-        num_same_as, num_duplicates = len(triples) - len(edges), len(edges) - len(distinct)
+        num_same_as = len(triples) - len(edges)
+        num_duplicates = len(edges) - len(distinct)
         if not len(distinct) and not (self.keep_literals and self.num_literals):
-            raise DataError(self._no_triple(label, num_same_as, num_bad))
+            message = self._no_triple(label, num_same_as, num_bad)
+            raise (
+                OnlyLiteralsError(message) if self.num_literals else DataError(message)
+            )
         is_entity = _marked(len(self.entities), [distinct[:, 0], distinct[:, 2]])
         isolated = _marked(len(self.entities), self._described) & ~is_entity
         keep_isolated |= self.keep_literals
         kept = is_entity | isolated if keep_isolated else is_entity
         graph = self._graph(distinct, kept, label_language)
-        num_isolated, num_literals = int(isolated.sum()), self.num_literals
+        num_isolated = int(isolated.sum())
+        num_literals = self.num_literals
         if graph.attributes is not None:  # repeated literals are left out, too
             num_literals = len(graph.attributes)
             num_duplicates += self.num_literals - num_literals
         left_out: frozenset[str] = frozenset()
         if not keep_isolated and num_isolated <= MOST_LEFT_OUT:
-            left_out = frozenset(map(self._name_of, compress(self.entities, isolated.tolist())))
+            left_out = frozenset(
+                map(self._name_of, compress(self.entities, isolated.tolist()))
+            )
         return graph, GraphReading(
-            *(label, num_literals, num_same_as, num_duplicates, num_isolated, num_bad),
-            *(left_out, ONLY_LITERALS),
+            label,
+            num_literals=num_literals,
+            num_same_as=num_same_as,
+            num_duplicates=num_duplicates,
+            num_isolated=num_isolated,
+            num_bad=num_bad,
+            left_out=left_out,
+            reason=ONLY_LITERALS,
         )
 
     def _graph(
@@ -254,7 +319,9 @@ class TripleCollector(Generic[Name]):
         literals = self._attribute_triples(entity_ids)
         labels = None
         if literals is not None:
-            labels = chosen_labels(literals, len(entity_names), label_language)
+            labels = chosen_labels(
+                literals, len(entity_names), label_language, self.label_attributes
+            )
         return KnowledgeGraph(
             distinct_triples(triples),
             len(entity_names),
@@ -284,7 +351,8 @@ class TripleCollector(Generic[Name]):
         triples[:, 1] = attribute_ids[triples[:, 1]]
         triples[:, 2] = value_ids[triples[:, 2]]
         kinds: NameTable[Kind] = NameTable()
-        texts, kind_ids = [], np.empty(len(keys), dtype=np.int64)
+        texts = []
+        kind_ids = np.empty(len(keys), dtype=np.int64)
         for number, key in enumerate(keys):
             text, kind = self._literal_of(key)
             texts.append(text)
@@ -293,7 +361,9 @@ class TripleCollector(Generic[Name]):
             distinct_triples(triples), attribute_names, texts, kind_ids, tuple(kinds)
         )
 
-    def _by_name(self, table: NameTable[Name], kept: np.ndarray) -> tuple[IntArray, list[str]]:
+    def _by_name(
+        self, table: NameTable[Name], kept: np.ndarray
+    ) -> tuple[IntArray, list[str]]:
         """Return new numbers in the order of the names, and the sorted names."""
         old_ids = np.flatnonzero(kept)
         names = list(map(self._name_of, compress(table, kept.tolist())))
@@ -306,7 +376,9 @@ class TripleCollector(Generic[Name]):
     def _no_triple(self, label: str, num_same_as: int, num_bad: int) -> str:
         if not self.entities and not num_same_as and not num_bad:
             return f"{label} contains no triples: it is empty, or has only comments or a header."
-        advice = "; set literals=equal to use the literals" if self.num_literals else ""
+        advice = (
+            "; set literals=similar to use the literals" if self.num_literals else ""
+        )
         return (
             f"{label} has no triple between entities (left out: {self.num_literals} triples with "
             f"a literal, {num_same_as} owl:sameAs, {num_bad} lines that could not be read){advice}"

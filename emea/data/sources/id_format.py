@@ -12,7 +12,13 @@ from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import LinkRegister
 from emea.data.names import with_iri_names
 from emea.data.sorting import distinct_ids, packed_rows
-from emea.data.sources.download import GITHUB_RAW, ensure_downloaded, locate, require_files
+from emea.data.sources.download import (
+    GITHUB_RAW,
+    ensure_downloaded,
+    locate,
+    require_files,
+)
+from emea.data.sources.settings import IdFormatSettings
 from emea.errors import DataError
 
 log = logging.getLogger(__name__)
@@ -28,11 +34,12 @@ CONTENT = (
 
 def read_id_format(
     folder: str | Path,
-    name: str | None,
-    root: str | Path | None,
-    download: str | None,
-    keep_literals: bool,
-    iri_names: bool,
+    *,
+    name: str | None = IdFormatSettings.name,
+    root: str | Path | None = None,
+    download: str | None = IdFormatSettings.download,
+    keep_literals: bool = False,
+    iri_names: bool = IdFormatSettings.iri_names,
     base_url: str = GITHUB_RAW,
 ) -> GraphPair:
     """Read a pair that is written with integer ids.
@@ -67,7 +74,8 @@ def read_id_format(
     source, source_entities = _read_side(path, "source", 1)
     target, target_entities = _read_side(path, "target", 2)
     if keep_literals and iri_names:
-        source, target = with_iri_names(source), with_iri_names(target)
+        source = with_iri_names(source)
+        target = with_iri_names(target)
     parts = _read_links(path, source_entities, target_entities)
     links = np.concatenate(list(parts.values()))
     official = None
@@ -82,14 +90,20 @@ def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, IdNu
     """Return a graph, in which repeated triples count once, and the numbers of its entities."""
     table, values = read_ids(path / f"triples_{number}", 3)
     heads, relation_column, tails = values.T
-    entities, entity_names = _read_entities(path, side, number, np.concatenate([heads, tails]))
+    entities, entity_names = _read_entities(
+        path, side, number, np.concatenate([heads, tails])
+    )
     relations = IdNumbers(distinct_ids(relation_column), "relation", table.label)
     given: dict[int, str] = {}
     for file in ("rel_dict", f"rel_ids_{number}"):
         if (path / file).is_file():
             listed = read_table(path / file, 2)
-            given.update(zip(listed.integers(0).tolist(), listed.columns[1], strict=True))
-    relation_names = [given.get(relation, str(relation)) for relation in relations.keys.tolist()]
+            given.update(
+                zip(listed.integers(0).tolist(), listed.columns[1], strict=True)
+            )
+    relation_names = [
+        given.get(relation, str(relation)) for relation in relations.keys.tolist()
+    ]
     columns = (entities.of(heads, table), relations.of(relation_column, table))
     triples = np.stack([*columns, entities.of(tails, table)], axis=1)
     keys = packed_rows(list(triples.T), (triples.max(axis=0) + 1).tolist())
@@ -103,7 +117,8 @@ def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, IdNu
 def _read_entities(
     path: Path, side: str, number: int, in_triples: IntArray
 ) -> tuple[IdNumbers, list[str]]:
-    what, listing = f"{side} entity", path / f"ent_ids_{number}"
+    what = f"{side} entity"
+    listing = path / f"ent_ids_{number}"
     if not listing.is_file():
         entities = IdNumbers(distinct_ids(in_triples), what, f"triples_{number}")
         return entities, list(map(str, entities.keys.tolist()))
@@ -117,7 +132,9 @@ def _read_entities(
     return IdNumbers(ids, what, table.label), table.columns[1]
 
 
-def _read_links(path: Path, sources: IdNumbers, targets: IdNumbers) -> dict[str, IntArray]:
+def _read_links(
+    path: Path, sources: IdNumbers, targets: IdNumbers
+) -> dict[str, IntArray]:
     """Return the links of each existing file, without links of earlier files."""
     found = [path / file for file in LINK_FILES if (path / file).is_file()]
     if not found:
@@ -128,9 +145,13 @@ def _read_links(path: Path, sources: IdNumbers, targets: IdNumbers) -> dict[str,
     parts = {}
     for file in found:
         table, values = read_ids(file, 2)
-        links = np.stack([sources.of(values[:, 0], table), targets.of(values[:, 1], table)], axis=1)
+        links = np.stack(
+            [sources.of(values[:, 0], table), targets.of(values[:, 1], table)], axis=1
+        )
         # The reference file of some data sets contains all links, including training links.
-        rows = register.add(table, map(tuple, values.tolist()), file.name == "ref_ent_ids")
+        rows = register.add(
+            table, map(tuple, values.tolist()), file.name == "ref_ent_ids"
+        )
         # The order of the lines must not matter. The published files of DBP15K have this order.
         new = np.array(rows, dtype=np.int64)
         parts[file.name] = links[new[np.lexsort(values[new].T)]]

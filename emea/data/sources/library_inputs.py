@@ -11,14 +11,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from emea.config.paths import check_local
-from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.data.attributes import Kind
 from emea.data.formats.graph_file import TRIPLE_COLUMNS, from_rows, read_graph_file
 from emea.data.formats.link_file import read_link_file
 from emea.data.formats.rows import Columns, Row, check_same_ids
 from emea.data.formats.triple_collector import TripleCollector
+from emea.data.formats.vector_file import read_vectors
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, sorted_links
 from emea.data.links import (
@@ -29,8 +28,9 @@ from emea.data.links import (
     check_rejected,
 )
 from emea.data.names import Prefixes
-from emea.data.vectors import read_vectors
+from emea.data.settings import Cardinality
 from emea.errors import DataError
+from emea.runtime.regular_file import check_local
 
 MOST_UNKNOWN = 5
 """Maximum number of unknown entities in an error message."""
@@ -90,6 +90,13 @@ def graph_of(
 
     Raises:
         DataError: If there are no triples, or one of them is not three strings.
+
+    Example:
+        >>> graph = graph_of([("anna", "knows", "ben"), ("ben", "knows", "cleo")])
+        >>> graph.num_entities, graph.num_relations, len(graph.triples)
+        (3, 1, 2)
+        >>> graph.entity_name(1)
+        'ben'
     """
     if isinstance(triples, str | Path):
         raise DataError(
@@ -97,7 +104,10 @@ def graph_of(
         )
     keep = literals or bool(attributes)
     given: Any = triples
-    if all(hasattr(given, name) for name in ("mapped_triples", "num_entities", "num_relations")):
+    if all(
+        hasattr(given, name)
+        for name in ("mapped_triples", "num_entities", "num_relations")
+    ):
         return _of_factory(given)
     if hasattr(given, "columns") and hasattr(given, "itertuples"):
         return _of_frame(given, keep, attributes)
@@ -110,20 +120,30 @@ def graph_of(
     return _graph_of_edges(cast(list[tuple[str, str, str]], rows), "the triples")
 
 
-def _graph_of_edges(edges: Sequence[tuple[str, str, str]], label: str) -> KnowledgeGraph:
+def _graph_of_edges(
+    edges: Sequence[tuple[str, str, str]], label: str
+) -> KnowledgeGraph:
     """Return a graph without literals, numbered by name as for files."""
     collector: TripleCollector[str] = TripleCollector(str)
     collector.add_rows(edges)
     return collector.finish(label, 0, keep_isolated=False)[0]
 
 
-def _rows(values: Iterable[Any], length: int, what: str, rule: str) -> list[tuple[str, ...]]:
+def _rows(
+    values: Iterable[Any], length: int, what: str, rule: str
+) -> list[tuple[str, ...]]:
     """Check that values are rows of ``length`` names; errors contain ``what`` and ``rule``."""
     if isinstance(values, str | dict) or not isinstance(values, Iterable):
-        raise DataError(f"{what} must be a list of tuples, got {described(values)}. {rule}.")
+        raise DataError(
+            f"{what} must be a list of tuples, got {described(values)}. {rule}."
+        )
     rows = []
     for value in values:
-        row = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else ()
+        row = (
+            tuple(value)
+            if isinstance(value, Iterable) and not isinstance(value, str)
+            else ()
+        )
         if len(row) != length or not all(isinstance(name, str) for name in row):
             raise DataError(f"{rule}, got {value!r}.")
         rows.append(row)
@@ -164,7 +184,11 @@ def link_ids(
     listing = LinkListing("the links", pairs, numbers, unit="number", symmetric=True)
     known, unknown = resolver.found(listing)
     if unknown:
-        more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
+        more = (
+            f" and {len(unknown) - MOST_UNKNOWN} more"
+            if len(unknown) > MOST_UNKNOWN
+            else ""
+        )
         raise DataError(f"{'; '.join(unknown[:MOST_UNKNOWN])}{more}")
     kept = resolver.registered(listing, known)
     return sorted_links(np.array(kept, dtype=np.int64).reshape(-1, 2))
@@ -194,13 +218,24 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 def _of_factory(factory: Any) -> KnowledgeGraph:
     """Build a graph from a PyKEEN factory; without labels, the ids are the names."""
     named = []
-    for names, size in (("entity_to_id", "num_entities"), ("relation_to_id", "num_relations")):
+    for names, size in (
+        ("entity_to_id", "num_entities"),
+        ("relation_to_id", "num_relations"),
+    ):
         ids = getattr(factory, names, None) or {}
         labels = {int(number): str(name) for name, number in ids.items()}
-        named.append([labels.get(number, str(number)) for number in range(getattr(factory, size))])
+        named.append(
+            [
+                labels.get(number, str(number))
+                for number in range(getattr(factory, size))
+            ]
+        )
     entities, relations = named
     triples = factory.mapped_triples.tolist()
-    edges = [(entities[head], relations[kind], entities[tail]) for head, kind, tail in triples]
+    edges = [
+        (entities[head], relations[kind], entities[tail])
+        for head, kind, tail in triples
+    ]
     return _graph_of_edges(edges, "the triples factory")
 
 
@@ -214,7 +249,9 @@ def _of_frame(frame: Any, literals: bool, attributes: Sequence[str]) -> Knowledg
             f"predicate, object), or exactly three columns; it has {', '.join(header)}."
         )
     places = (found or columns).places[::2]
-    check_same_ids("The data frame", {header[place]: frame.dtypes.iloc[place] for place in places})
+    check_same_ids(
+        "The data frame", {header[place]: frame.dtypes.iloc[place] for place in places}
+    )
     rows = _frame_rows(frame, found or columns)
     collector = from_rows(rows, frozenset(attributes), literals)
     return collector.finish("the data frame", 0, keep_isolated=False)[0]
@@ -243,7 +280,10 @@ def _of_rdflib(graph: Iterable[tuple[Any, Any, Any]], literals: bool) -> Knowled
     for head, relation, tail in graph:
         if _is_literal(tail):
             datatype = str(tail.datatype or "")
-            kind = Kind((tail.language or "").lower(), "" if datatype == XSD_STRING else datatype)
+            kind = Kind(
+                (tail.language or "").lower(),
+                "" if datatype == XSD_STRING else datatype,
+            )
             values.append((_name(head), str(relation), (str(tail), kind)))
         elif not _is_literal(head):
             edges.append((_name(head), str(relation), _name(tail)))

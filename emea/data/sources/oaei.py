@@ -6,6 +6,7 @@ from pathlib import Path
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.download import locate, require_files
 from emea.data.sources.own_files import read_own_files
+from emea.data.sources.settings import OAEISettings
 
 FILES = ("source.nt", "target.nt", "links.tsv")
 CONTENT = (
@@ -17,10 +18,10 @@ CONTENT = (
 
 def read_oaei(
     folder: str | Path,
-    name: str | None,
-    root: str | Path | None,
-    keep_literals: bool,
-    iri_names: bool,
+    name: str | None = OAEISettings.name,
+    root: str | Path | None = None,
+    keep_literals: bool = False,
+    iri_names: bool = OAEISettings.iri_names,
 ) -> GraphPair:
     """Read a pair of catalogues. All links are known, and there is no official split.
 

@@ -16,6 +16,7 @@ from emea.data.graph_pair import GraphPair, OfficialSplit, sorted_links
 from emea.data.links import EntityFinder, LinkRegister, read_entities
 from emea.data.names import Prefixes, with_iri_names
 from emea.data.sources.download import locate, require_files
+from emea.data.sources.settings import OpenEASettings
 from emea.errors import DataError
 
 log = logging.getLogger(__name__)
@@ -27,13 +28,14 @@ FOLD_FILES = ("train_links", "valid_links", "test_links")
 
 def read_openea_format(
     folder: str | Path,
-    name: str | None,
-    fold: int,
-    folds: str,
-    root: str | Path | None,
-    keep_literals: bool,
-    iri_names: bool,
-    unmatched: str | None,
+    *,
+    name: str | None = OpenEASettings.name,
+    fold: int = OpenEASettings.fold,
+    folds: str = OpenEASettings.folds,
+    root: str | Path | None = None,
+    keep_literals: bool = False,
+    iri_names: bool = OpenEASettings.iri_names,
+    unmatched: str | None = OpenEASettings.unmatched,
 ) -> GraphPair:
     """Read a pair in the OpenEA layout.
 
@@ -64,23 +66,50 @@ def read_openea_format(
     """
     path = locate(folder, root)
     require_files(path, FILES, f"{', '.join(FILES)} and the folds in {folds}")
+    pair = read_named_pair(
+        path,
+        _fold_folder(path / folds, fold),
+        keep_literals,
+        iri_names,
+        None if unmatched is None else path / unmatched,
+    )
+    return replace(pair, name=name or path.name)
+
+
+def read_named_pair(
+    path: Path,
+    parts_folder: Path | None,
+    keep_literals: bool,
+    iri_names: bool,
+    unmatched: Path | None,
+) -> GraphPair:
+    """Read graphs and links with names, the parts of the split, and unmatched entities.
+
+    Args:
+        path: The folder of the pair.
+        parts_folder: The folder with the training, validation and test links, if there is one.
+        keep_literals: Whether to keep literals.
+        iri_names: Whether to make names from IRIs, if literals are kept.
+        unmatched: A file whose first column names source entities without a counterpart.
+    """
     links = _read_links(path / "ent_links", "ent_links")
     register: LinkRegister[str] = LinkRegister()
     register.add(links, links.pairs())
     source, target = (_read_side(path, number, keep_literals) for number in (1, 2))
     if keep_literals and iri_names:
-        source, target = with_iri_names(source), with_iri_names(target)
+        source = with_iri_names(source)
+        target = with_iri_names(target)
     known, num_absent = _known_links(links, source, target)
-    parts = _read_fold(path, folds, fold, register)
     official = None
-    if parts is not None:
-        (train, _), (validation, _), (test, num_missed) = (
-            _ids(part, source, target) for part in parts
-        )
-        official = OfficialSplit(train, validation, test, num_missed)
-    finder = EntityFinder(source, "source", "rel_triples_1")
-    without = None if unmatched is None else read_entities(path / unmatched, finder, Prefixes())
-    pair = GraphPair(name or path.name, source, target, known, official, num_absent=num_absent)
+    if parts_folder is not None:
+        parts = _read_parts(path, parts_folder, register)
+        train, validation, test = (_ids(part, source, target) for part in parts)
+        official = OfficialSplit(train[0], validation[0], *test)
+    without = None
+    if unmatched is not None:
+        finder = EntityFinder(source, "source", "rel_triples_1")
+        without = read_entities(unmatched, finder, Prefixes())
+    pair = GraphPair(path.name, source, target, known, official, num_absent=num_absent)
     return replace(pair, unmatched=without).shuffled()
 
 
@@ -134,27 +163,36 @@ def _read_links(path: Path, label: str) -> TabTable:
     return TabTable(label, (table.names(0), table.names(1)))
 
 
-def _read_fold(
-    path: Path, folds: str, fold: int, all_links: LinkRegister[str]
-) -> list[TabTable] | None:
-    if not (path / folds).is_dir():
+def _fold_folder(folds: Path, fold: int) -> Path | None:
+    """Return the folder of a fold; ``None`` if the pair has no folds."""
+    if not folds.is_dir():
         return None
-    if not (path / folds / str(fold)).is_dir():
-        there = ", ".join(sorted(entry.name for entry in (path / folds).iterdir()))
+    if not (folds / str(fold)).is_dir():
+        there = ", ".join(sorted(entry.name for entry in folds.iterdir()))
         raise DataError(
-            f"The folder {path / folds} has no fold {fold}. It contains {there or 'nothing'}."
+            f"The folder {folds} has no fold {fold}. It contains {there or 'nothing'}."
         )
+    return folds / str(fold)
+
+
+def _read_parts(
+    path: Path, folder: Path, all_links: LinkRegister[str]
+) -> list[TabTable]:
+    """Return the training, validation and test links of a folder."""
     parts = []
     register: LinkRegister[str] = LinkRegister()
     for file in FOLD_FILES:
-        part = _read_links(path / folds / str(fold) / file, f"{folds}/{fold}/{file}")
+        label = (folder / file).relative_to(path).as_posix()
+        part = _read_links(folder / file, label)
         all_links.check_contains(part, part.pairs(), "ent_links")
         register.add(part, part.pairs())
         parts.append(part)
     return parts
 
 
-def _ids(links: TabTable, source: KnowledgeGraph, target: KnowledgeGraph) -> tuple[IntArray, int]:
+def _ids(
+    links: TabTable, source: KnowledgeGraph, target: KnowledgeGraph
+) -> tuple[IntArray, int]:
     """Return the sorted links between entities of the graphs, and the number of other links."""
     columns = []
     for graph, names in zip((source, target), links.columns, strict=True):

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from emea.config.paths import NO_SEEDS, check_local
-from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.data import OwnFilesSettings, ReadingLimits
+from emea.data.advice import NO_SEEDS
 from emea.data.arrays import IntArray
+from emea.data.formats.entity_table import column_names
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.input_file import is_packed
 from emea.data.formats.limits import reading_limits
 from emea.data.formats.link_file import read_link_file
+from emea.data.formats.repairs import DEFAULT_BASE
+from emea.data.formats.settings import ReadingLimits
+from emea.data.formats.vector_file import read_vectors
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import (
     GraphPair,
@@ -33,9 +35,11 @@ from emea.data.links import (
     check_rejected,
     read_entities,
 )
-from emea.data.names import Prefixes, with_iri_names
-from emea.data.vectors import read_vectors
+from emea.data.names import Prefixes, base_of, with_iri_names, with_missing_names
+from emea.data.settings import Cardinality
+from emea.data.sources.settings import OwnFilesSettings
 from emea.errors import ConfigError, DataError
+from emea.runtime.regular_file import check_local
 
 log = logging.getLogger(__name__)
 
@@ -70,11 +74,20 @@ def read_own_files(
         DataError: A file cannot be used.
     """
     limits = ReadingLimits(**given.pop("limits", {}))
-    files = {"source": source, "target": target, "links": links, "test_links": test_links}
+    files = {
+        "source": source,
+        "target": target,
+        "links": links,
+        "test_links": test_links,
+    }
     texts: dict[str, Any] = {
         name: None if file is None else str(file) for name, file in files.items()
     }
     settings = OwnFilesSettings(limits=limits, **texts, **{**IN_PYTHON, **given})
+    if settings.name is not None and not str(settings.name).strip():
+        raise ConfigError(
+            "data.name must not be empty. Leave it out to use the names of the files."
+        )
     for key, place in {"data.source": source, "data.target": target}.items():
         if place is None:
             raise ConfigError(f"{key} must name a file")
@@ -85,16 +98,38 @@ def read_own_files(
         return _linked_pair(settings, *_read_graphs(settings)).shuffled()
 
 
-def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, GraphReading]]:
+def _read_graphs(
+    settings: OwnFilesSettings,
+) -> list[tuple[KnowledgeGraph, GraphReading]]:
     """Return both graphs with counts of what was read."""
     places = (settings.source, settings.target)
-    read = [read_own_graph(Path(str(place)).expanduser(), settings) for place in places]
-    given = {"references": settings.references}
-    if settings.keep_literals:
-        given |= {"attributes": settings.attributes, "lists": tuple(settings.lists or ())}
+    read = [
+        read_own_graph(
+            Path(str(place)).expanduser(),
+            replace(settings, base_iri=base_of(settings.base_iri, side)),
+        )
+        for side, place in enumerate(places)
+    ]
+    given = {"references": settings.references, "lists": tuple(settings.lists or ())}
+    readings = [reading for _, reading in read]
+    for key, names in given.items():
+        _check_columns(key, names, readings)
+    if (label_column := settings.label_column) is not None:
+        columns = {name for reading in readings for name in reading.columns}
+        is_known = not columns.isdisjoint(column_names(label_column))
+        _check_columns("label_column", () if is_known else (label_column,), readings)
+    # columns of literals are not in a graph without literals
+    given = (
+        given | {"attributes": settings.attributes} if settings.keep_literals else {}
+    )
     for key, names in given.items():
         _warn_of_unused(key, names, *(graph for graph, _ in read))
-    files, skips = (settings.source_vectors, settings.target_vectors), settings.on_error == "skip"
+    files = (settings.source_vectors, settings.target_vectors)
+    skips = settings.on_error == "skip"
+    if any(files) and not settings.keep_literals:
+        log.warning(
+            "Vectors are only read if literals are used. Set literals=similar or equal."
+        )
     if settings.keep_literals and any(files):
         for side, (graph, reading) in enumerate(read):
             entities = graph.all_entity_names
@@ -104,20 +139,25 @@ def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, Graph
     return read
 
 
-def read_own_graph(path: Path, settings: OwnFilesSettings) -> tuple[KnowledgeGraph, GraphReading]:
-    """Return the graph of a file, with names made from IRIs if they are wanted."""
+def read_own_graph(
+    path: Path, settings: OwnFilesSettings
+) -> tuple[KnowledgeGraph, GraphReading]:
+    """Return the graph of a file, with names made from IRIs if they are wanted or needed."""
     graph, reading = read_graph_file(
         path,
         settings.format,
-        settings.on_error,
-        settings.keep_isolated,
-        settings.keep_literals,
-        settings.attributes,
-        settings.label_language,
-        settings,
+        on_error=settings.on_error,
+        keep_isolated=settings.keep_isolated,
+        keep_literals=settings.keep_literals,
+        attributes=settings.attributes,
+        label_language=settings.label_language,
+        form=settings,
     )
-    is_named = settings.keep_literals and settings.iri_names
-    return (with_iri_names(graph) if is_named else graph), reading
+    if settings.keep_literals and settings.iri_names:
+        graph = with_iri_names(graph)
+    elif settings.keep_literals and settings.iri_names is None:
+        graph = with_missing_names(graph, path.name)
+    return graph, reading
 
 
 def _linked_pair(
@@ -126,9 +166,11 @@ def _linked_pair(
     right: tuple[KnowledgeGraph, GraphReading],
 ) -> GraphPair:
     """Return the pair of both graphs with the links of all files."""
+    own_base = base_of(settings.base_iri, 0)
+    bases = [base_of(settings.base_iri, side) or DEFAULT_BASE for side in (0, 1)]
     resolver = LinkResolver(
-        EntityFinder(left[0], "source", left[1].label, left[1]),
-        EntityFinder(right[0], "target", right[1].label, right[1]),
+        EntityFinder(left[0], "source", left[1].label, left[1], bases[0]),
+        EntityFinder(right[0], "target", right[1].label, right[1], bases[1]),
         Prefixes(settings.prefixes),
         settings.on_error,
         LinkRegister(Cardinality(settings.cardinality)),
@@ -136,7 +178,9 @@ def _linked_pair(
     labels, test, rejected = (
         None
         if file is None
-        else read_link_file(Path(file).expanduser(), settings.links_format, settings.on_error)
+        else read_link_file(
+            Path(file).expanduser(), settings.links_format, settings.on_error, own_base
+        )
         for file in (settings.links, settings.test_links, settings.rejected)
     )
     known, label_reading = resolved_links(resolver, labels)
@@ -149,9 +193,12 @@ def _linked_pair(
     if settings.unmatched is not None:
         path = Path(settings.unmatched).expanduser()
         unmatched = read_entities(path, resolver.source, resolver.prefixes)
-    absent = [0 if one is None else one.num_unknown for one in (label_reading, test_reading)]
+    absent = [
+        0 if one is None else one.num_unknown for one in (label_reading, test_reading)
+    ]
     return GraphPair(
-        str(settings.name or "") or f"{_stem(str(settings.source))}-{_stem(str(settings.target))}",
+        str(settings.name or "")
+        or f"{file_stem(str(settings.source))}-{file_stem(str(settings.target))}",
         left[0],
         right[0],
         sorted_links(np.concatenate([known, test_links])),
@@ -162,6 +209,25 @@ def _linked_pair(
         unmatched=unmatched,
         cardinality=resolver.register.cardinality,
     )
+
+
+def _check_columns(
+    key: str, given: Sequence[str], readings: Sequence[GraphReading]
+) -> None:
+    """Refuse columns that no table of entities has, which are probably misspelt.
+
+    Raises:
+        DataError: A table of entities was read, and no table has the column.
+    """
+    columns = list(
+        dict.fromkeys(name for reading in readings for name in reading.columns)
+    )
+    unknown = [name for name in given if name not in columns]
+    if columns and unknown:
+        raise DataError(
+            f"data.{key}: no table has a column {', '.join(unknown)}. The columns are "
+            f"{', '.join(columns)}."
+        )
 
 
 def _warn_of_unused(key: str, given: Sequence[str], *graphs: KnowledgeGraph) -> None:
@@ -218,7 +284,7 @@ def resolved_links(
     )
 
 
-def _stem(place: str) -> str:
+def file_stem(place: str) -> str:
     """Return the name of a file without its suffixes."""
     path = Path(place)
     return (path.with_suffix("") if is_packed(path) else path).stem

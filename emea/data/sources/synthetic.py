@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from emea.config.settings.data import SyntheticSettings
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.formats.triple_collector import distinct_triples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
+from emea.data.sources.settings import SyntheticSettings
 
 # Standard deviation of the logarithm of the out-degree.
 OUT_DEGREE_SIGMA = 0.8
@@ -34,13 +34,16 @@ def synthetic_pair(**given: Any) -> GraphPair:
         given: Settings of ``SyntheticSettings``. Their ranges are not checked.
     """
     settings = SyntheticSettings(**given)
-    num_entities, rng = settings.num_entities, np.random.default_rng(settings.seed)
+    num_entities = settings.num_entities
+    rng = np.random.default_rng(settings.seed)
     num_shared = max(1, round(settings.overlap * num_entities))
     num_world = 2 * num_entities - num_shared
     num_relations = settings.num_relations or 8 * math.isqrt(num_entities)
     world = _draw_world(rng, num_world, num_relations, settings.hub_skew)
     # A graph gets a fact if it has the tail and keeps the fact.
-    facts_per_entity = settings.triples_per_entity / (settings.keep_prob * num_entities / num_world)
+    facts_per_entity = settings.triples_per_entity / (
+        settings.keep_prob * num_entities / num_world
+    )
     facts = _draw_facts(rng, world, facts_per_entity)
 
     order = rng.permutation(num_world)
@@ -48,10 +51,24 @@ def synthetic_pair(**given: Any) -> GraphPair:
     shares = settings.merged_share, settings.split_share
     sides = []
     for members in known:
-        ids = np.full(num_world, NO_MATCH, dtype=np.int64)  # of entities that the graph lacks
+        ids = np.full(
+            num_world, NO_MATCH, dtype=np.int64
+        )  # of entities that the graph lacks
         ids[members] = rng.permutation(len(members))
         relation_of = _granularity(rng, world.num_relations, *shares)
-        sides.append((_side_graph(rng, world, facts, ids, settings.keep_prob, relation_of), ids))
+        sides.append(
+            (
+                _side_graph(
+                    rng,
+                    world,
+                    facts,
+                    ids,
+                    keep_prob=settings.keep_prob,
+                    relation_of=relation_of,
+                ),
+                ids,
+            )
+        )
     (source, source_ids), (target, target_ids) = sides
     shared = order[num_world - num_entities : num_entities]
     links = np.stack([source_ids[shared], target_ids[shared]], axis=1)
@@ -74,21 +91,28 @@ class _World:
     def draw_facts_of(self, rng: np.random.Generator, heads: IntArray) -> IntArray:
         """Draw one fact for each given head."""
         types = np.searchsorted(self.type_starts, heads, side="right") - 1
-        first, last = self.relation_starts[types], self.relation_starts[types + 1]
+        first = self.relation_starts[types]
+        last = self.relation_starts[types + 1]
         # floor(n ** u) follows Zipf's law: value k has probability log((k + 1) / k) / log n. The
         # power of u makes it as steep as in DBpedia.
         steep = rng.random(len(heads)) ** RELATION_SKEW
         ranks = np.floor((last - first + 1) ** steep).astype(np.int64)
         relations = np.minimum(first + ranks, last) - 1
         ranges = self.ranges[relations]
-        first, last = self.type_starts[ranges], self.type_starts[ranges + 1]
+        first = self.type_starts[ranges]
+        last = self.type_starts[ranges + 1]
         position = rng.random(len(heads)) ** self.tail_skews[relations]
-        tails = np.minimum(first + ((last - first) * position).astype(np.int64), last - 1)
+        tails = np.minimum(
+            first + ((last - first) * position).astype(np.int64), last - 1
+        )
         return np.stack([heads, relations, tails], axis=1)
 
 
 def _granularity(
-    rng: np.random.Generator, num_relations: int, merged_share: float, split_share: float
+    rng: np.random.Generator,
+    num_relations: int,
+    merged_share: float,
+    split_share: float,
 ) -> Callable[[IntArray], IntArray]:
     """Return a function that maps the relations of facts of the world to those of a graph."""
     coarse = np.arange(num_relations)
@@ -100,7 +124,9 @@ def _granularity(
     def relation_of(facts: IntArray) -> IntArray:
         merged_ids = coarse[facts[:, 1]]
         # the tail decides between the parts of a split
-        relations: IntArray = 2 * merged_ids + (is_split[merged_ids] & (facts[:, 2] % 2 == 1))
+        relations: IntArray = 2 * merged_ids + (
+            is_split[merged_ids] & (facts[:, 2] % 2 == 1)
+        )
         return relations
 
     return relation_of
@@ -125,10 +151,14 @@ def _draw_world(
     )
 
 
-def _draw_facts(rng: np.random.Generator, world: _World, facts_per_entity: float) -> IntArray:
+def _draw_facts(
+    rng: np.random.Generator, world: _World, facts_per_entity: float
+) -> IntArray:
     num_entities = int(world.type_starts[-1])
     excess = max(0.0, facts_per_entity - 1.0)
-    spread = rng.lognormal(-(OUT_DEGREE_SIGMA**2) / 2, OUT_DEGREE_SIGMA, size=num_entities)
+    spread = rng.lognormal(
+        -(OUT_DEGREE_SIGMA**2) / 2, OUT_DEGREE_SIGMA, size=num_entities
+    )
     counts = 1 + np.floor(excess * spread + rng.random(num_entities)).astype(np.int64)
     heads = np.repeat(np.arange(num_entities), counts)
     return distinct_triples(world.draw_facts_of(rng, heads))
@@ -139,17 +169,24 @@ def _side_graph(
     world: _World,
     facts: IntArray,
     ids: IntArray,
+    *,
     keep_prob: float,
     relation_of: Callable[[IntArray], IntArray],
 ) -> KnowledgeGraph:
     """Return a graph of the facts that it keeps."""
-    kept = (ids[facts[:, 0]] >= 0) & (ids[facts[:, 2]] >= 0) & (rng.random(len(facts)) < keep_prob)
+    kept = (
+        (ids[facts[:, 0]] >= 0)
+        & (ids[facts[:, 2]] >= 0)
+        & (rng.random(len(facts)) < keep_prob)
+    )
     facts = facts[kept]
     facts = np.concatenate([facts, _rescue_facts(rng, world, facts, ids)])
     relations = _contiguous(rng, relation_of(facts))
     triples = np.stack([ids[facts[:, 0]], relations, ids[facts[:, 2]]], axis=1)
     num_relations = int(relations.max()) + 1
-    return KnowledgeGraph(distinct_triples(triples), int((ids >= 0).sum()), num_relations)
+    return KnowledgeGraph(
+        distinct_triples(triples), int((ids >= 0).sum()), num_relations
+    )
 
 
 def _rescue_facts(

@@ -18,7 +18,10 @@ CELLS = [
     *(("a", "x", 1.0, "="), ("b", "y", 0.4, "=")),
     *(("c", "z", 0.9, "&lt;"), ("d", "w", 0.9, "&gt;"), ("e", "v", 0.0, "=")),
     ("f", "u", 1.0, "fr.inrialpes.exmo.align.impl.rel.EquivRelation"),
-    *(("g", "t", 1.0, relation) for relation in ("!=", "&gt;=", "rel.NonEquivRelation")),
+    *(
+        ("g", "t", 1.0, relation)
+        for relation in ("!=", "&gt;=", "rel.NonEquivRelation")
+    ),
 ]
 
 
@@ -35,7 +38,9 @@ def alignment(path: Path, cells: list[tuple], mark: str = "") -> Path:
 @pytest.mark.parametrize("mark", ["", "#"])
 def test_equivalences_are_links_in_both_namespaces(tmp_path: Path, mark: str) -> None:
     listing = read_link_file(alignment(tmp_path / "a.rdf", CELLS, mark))
-    expected = [(f"http://a.org#{a}", f"http://b.org#{b}") for a, b in ("ax", "by", "fu")]
+    expected = [
+        (f"http://a.org#{a}", f"http://b.org#{b}") for a, b in ("ax", "by", "fu")
+    ]
     assert listing.links == expected
     assert listing.num_other == 6
     assert listing.place(2) == "a.rdf, cell 6"
@@ -65,5 +70,64 @@ def test_either_entity_may_be_the_source_entity(tmp_path: Path) -> None:
         assert len(pair.links) == 2
         assert pair.num_absent == 1
     unknown = alignment(tmp_path / "unknown.rdf", [("no", "where", 1, "=")])
-    with pytest.raises(DataError, match=r"unknown\.rdf: none of its 1 links joins an entity of a"):
+    with pytest.raises(
+        DataError, match=r"unknown\.rdf: none of its 1 links joins an entity of a"
+    ):
         read_own_files(*files, unknown)
+
+
+def cells(*measures: str, more: str = "") -> str:
+    namespace = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment#"
+    lines = "".join(
+        f"<map><Cell><entity1 rdf:resource='http://a/{n}'/><entity2 rdf:resource='http://b/{n}'/>"
+        f"<relation>=</relation><measure>{measure}</measure></Cell></map>"
+        for n, measure in enumerate(measures)
+    )
+    return (
+        f"<rdf:RDF xmlns='{namespace}' xmlns:owl='http://www.w3.org/2002/07/owl#' "
+        "xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"
+        f"<Alignment>{lines}</Alignment>{more}</rdf:RDF>"
+    )
+
+
+def test_measures_are_numbers_from_0_to_1(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.rdf"
+    path.write_text(cells("1.0", "-1", "NaN", "x", "0", "0.0", ".5", "2", "inf"))
+    listing = read_link_file(path)
+    assert [one for one, _ in listing.links] == ["http://a/0", "http://a/6"]
+    assert listing.num_other == 7
+    expected = (
+        "a.rdf: 5 cells are left out, because their measure is not a number from 0 to 1. The first "
+        "is cell 2, with the measure '-1'."
+    )
+    assert [record.getMessage() for record in caplog.records] == [expected]
+
+
+def test_triples_next_to_cells_are_links(tmp_path: Path) -> None:
+    more = (
+        "<rdf:Description rdf:about='http://a/x'><owl:sameAs rdf:resource='http://b/x'/>"
+        "</rdf:Description>"
+    )
+    (tmp_path / "a.rdf").write_text(cells("1", more=more))
+    links = read_link_file(tmp_path / "a.rdf").links
+    assert sorted(links) == [("http://a/0", "http://b/0"), ("http://a/x", "http://b/x")]
+
+
+def test_confidences_are_numbers_from_0_to_1(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = "".join(
+        f"a{n}\tskos:exactMatch\tb{n}\t{value}\n"
+        for n, value in enumerate(["1", "0", "x", "", "-1"])
+    )
+    path = tmp_path / "a.sssom.tsv"
+    path.write_text("subject_id\tpredicate_id\tobject_id\tconfidence\n" + rows)
+    listing = read_link_file(path)
+    assert list(listing.links) == [("a0", "b0"), ("a3", "b3")]
+    assert listing.num_other == 3
+    assert (
+        "2 mappings are left out, because their confidence is not a number"
+        in caplog.text
+    )

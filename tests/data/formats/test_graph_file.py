@@ -32,7 +32,8 @@ nodes = st.one_of(iris, st.sampled_from(["_:a", "_:b1"]))
 predicates = st.sampled_from([f"{BASE}knows", f"{BASE}likes", "http://b.org/é"])
 rdf_triples = st.lists(st.tuples(nodes, predicates, nodes), min_size=1, max_size=12)
 words = st.text(
-    st.characters(blacklist_categories=["Cs"], blacklist_characters="\t\r\n"), min_size=1
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\t\r\n"),
+    min_size=1,
 )
 word_triples = st.lists(st.tuples(words, words, words), min_size=1, max_size=12)
 
@@ -64,7 +65,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("suffix", RDF)
 @given(triples=rdf_triples)
-def test_rdf_round_trip(folder: Path, suffix: str, packed: bool, triples: Triples) -> None:
+def test_rdf_round_trip(
+    folder: Path, suffix: str, packed: bool, triples: Triples
+) -> None:
     text = rdf_text(triples, RDF[suffix])
     path = folder / (f"a.{suffix}.gz" if packed else f"a.{suffix}")
     path.write_bytes(gzip.compress(text) if packed else text)
@@ -85,7 +88,10 @@ def test_table_round_trip(folder: Path, suffix: str, triples: Triples) -> None:
 
 
 def test_all_formats_give_the_same_graph(folder: Path) -> None:
-    triples = [(f"{BASE}{h}", f"{BASE}{r}", f"{BASE}{t}") for h, r, t in ("arb", "bsc", "carb"[:3])]
+    triples = [
+        (f"{BASE}{h}", f"{BASE}{r}", f"{BASE}{t}")
+        for h, r, t in ("arb", "bsc", "carb"[:3])
+    ]
     texts = {suffix: rdf_text(triples, kind) for suffix, kind in RDF.items()}
     texts |= {suffix: table_text(triples[::-1], suffix) for suffix in ("tsv", "csv")}
     graphs = []
@@ -106,7 +112,9 @@ def test_an_empty_file(tmp_path: Path, suffix: str) -> None:
 
 def test_literals_alone(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text(f'<{BASE}a> <{BASE}name> "A" .\n')
-    with pytest.raises(DataError, match=r"1 triples with a literal.*; set literals=equal"):
+    with pytest.raises(
+        DataError, match=r"1 triples with a literal.*; set literals=similar"
+    ):
         read_graph_file(tmp_path / "a.nt")
 
 
@@ -127,13 +135,19 @@ def read(path: Path, on_error: str = "stop") -> list[tuple[int, str, str, str]]:
 
 def test_columns_by_name(tmp_path: Path) -> None:
     path = write(
-        tmp_path / "a.parquet", tail=[1, 2, 3], note=[0, 0, 0], head=[*"abc"], relation=[*"rst"]
+        tmp_path / "a.parquet",
+        tail=[1, 2, 3],
+        note=[0, 0, 0],
+        head=[*"abc"],
+        relation=[*"rst"],
     )
     assert read(path) == [(1, "a", "r", "1"), (2, "b", "s", "2"), (3, "c", "t", "3")]
 
 
 def test_columns_by_place(tmp_path: Path) -> None:
-    assert read(write(tmp_path / "a.parquet", x=["a"], y=["r"], z=["b"])) == [(1, "a", "r", "b")]
+    assert read(write(tmp_path / "a.parquet", x=["a"], y=["r"], z=["b"])) == [
+        (1, "a", "r", "b")
+    ]
 
 
 def test_other_columns(tmp_path: Path) -> None:
@@ -144,14 +158,20 @@ def test_other_columns(tmp_path: Path) -> None:
 
 
 def test_a_missing_value(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", head=["a", None], relation=["r", "r"], tail=["b", "c"])
+    path = write(
+        tmp_path / "a.parquet", head=["a", None], relation=["r", "r"], tail=["b", "c"]
+    )
     with pytest.raises(DataError, match=r"a\.parquet, row 2: column 1 is empty"):
         read(path)
     assert read(path, "skip") == [(1, "a", "r", "b")]
 
 
 def test_text_that_is_not_said_to_be_text(tmp_path: Path) -> None:
-    columns = {"head": [b"a", b"\xff"], "relation": [b"r", b"r"], "tail": [b"\xc3\xa9", b"b"]}
+    columns = {
+        "head": [b"a", b"\xff"],
+        "relation": [b"r", b"r"],
+        "tail": [b"\xc3\xa9", b"b"],
+    }
     path = write(tmp_path / "a.parquet", **columns)
     assert read(path, "skip") == [(1, "a", "r", "é")]
     with pytest.raises(DataError, match=r"a\.parquet, row 2: column 1 is not UTF-8"):
@@ -181,7 +201,9 @@ def test_a_date_that_python_has_no_room_for(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     dates = pyarrow.array([2**62], pyarrow.timestamp("us"))
     path = write(tmp_path / "a.parquet", head=["a"], relation=["r"], tail=dates)
-    with pytest.raises(DataError, match=r"a\.parquet cannot be read as Parquet: date value"):
+    with pytest.raises(
+        DataError, match=r"a\.parquet cannot be read as Parquet: date value"
+    ):
         read(path)
 
 
@@ -190,7 +212,9 @@ def test_text_that_is_not_what_it_is_said_to_be(tmp_path: Path) -> None:
     offsets, text = (pyarrow.py_buffer(part) for part in (b"\0\0\0\0\1\0\0\0", b"\xff"))
     broken = pyarrow.StringArray.from_buffers(1, offsets, text)
     path = write(tmp_path / "a.parquet", head=broken, relation=["r"], tail=["b"])
-    with pytest.raises(DataError, match=r"a\.parquet cannot be read as Parquet: .*byte 0xff"):
+    with pytest.raises(
+        DataError, match=r"a\.parquet cannot be read as Parquet: .*byte 0xff"
+    ):
         read(path)
 
 
@@ -204,7 +228,7 @@ def test_what_is_no_parquet(tmp_path: Path, content: bytes) -> None:
 
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"pip install '\.\[parquet\]'"):
+    with pytest.raises(DataError, match=r"pip install pyarrow"):
         read(tmp_path / "a.parquet")
 
 
@@ -213,7 +237,10 @@ def test_a_number_that_is_missing_is_not_a_name_or_a_value(tmp_path: Path) -> No
     columns = {"head": [1.0, nan, 3.0], "relation": [*"rrr"], "tail": [*"abc"]}
     path = write(tmp_path / "a.parquet", **columns, size=[nan, 1.0, 2.5])
     rows = list(parquet_rows(path, NAMES, BadLines(path.name, "skip", "row"), ["size"]))
-    assert [(row.line, row.attributes) for row in rows] == [(1, []), (3, [("size", "2.5")])]
+    assert [(row.line, row.attributes) for row in rows] == [
+        (1, []),
+        (3, [("size", "2.5")]),
+    ]
 
 
 def test_heads_and_tails_are_numbers_of_the_same_kind(tmp_path: Path) -> None:

@@ -34,8 +34,12 @@ RDFXML = """<?xml version="1.0"?>
 
 
 @pytest.mark.parametrize("content", [NTRIPLES, TURTLE, RDFXML])
-@pytest.mark.parametrize("name", ["a.ttl", "a.nt", "a.b.rdf", "a.owl", "a.tsv", "a.parquet", "a"])
-def test_the_content_decides_if_it_is_rdf(name: str, content: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["a.ttl", "a.nt", "a.b.rdf", "a.owl", "a.tsv", "a.parquet", "a"]
+)
+def test_the_content_decides_if_it_is_rdf(
+    name: str, content: str, tmp_path: Path
+) -> None:
     (tmp_path / name).write_text(content)
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
     for path in (tmp_path / name, tmp_path / f"{name}.gz"):
@@ -63,7 +67,9 @@ def test_a_chosen_format_is_not_a_matter_of_the_content(tmp_path: Path) -> None:
         ("a.nt", "<a\n"),
     ],
 )
-def test_mistakes_are_named_with_their_line(name: str, content: str, tmp_path: Path) -> None:
+def test_mistakes_are_named_with_their_line(
+    name: str, content: str, tmp_path: Path
+) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(DataError, match=rf"^{name}, line \d+: "):
@@ -123,8 +129,13 @@ def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
         list(line_chunks(tmp_path / "a.nt.gz"))
 
 
-@given(st.lists(st.sampled_from([b"a", b"bc\n", b"\n", b"defghi", b"\r\n"])), st.integers(1, 9))
-def test_chunks_are_whole_lines(tmp_path_factory: pytest.TempPathFactory, parts, size) -> None:
+@given(
+    st.lists(st.sampled_from([b"a", b"bc\n", b"\n", b"defghi", b"\r\n"])),
+    st.integers(1, 9),
+)
+def test_chunks_are_whole_lines(
+    tmp_path_factory: pytest.TempPathFactory, parts, size
+) -> None:
     path = tmp_path_factory.mktemp("chunks") / "a.nt"
     content = b"".join(parts)
     path.write_bytes(content)
@@ -153,14 +164,19 @@ def test_by_name(name: str, expected: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.json", "a", "a.gz", ".nt"])
 def test_an_unknown_ending_is_reported_with_the_known_ones(name: str) -> None:
-    with pytest.raises(DataError, match=r"Known suffixes are \.nt, \.ttl.*data\.format="):
+    with pytest.raises(
+        DataError, match=r"Known suffixes are \.nt, \.ttl.*data\.format="
+    ):
         file_format(Path(name), None, GRAPH_FORMATS, "data.format")
 
 
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (gzip.compress(NTRIPLES.encode()), "is compressed with gzip. Its name must end in .gz"),
+        (
+            gzip.compress(NTRIPLES.encode()),
+            "is compressed with gzip. Its name must end in .gz",
+        ),
         (bz2.compress(NTRIPLES.encode()), "bzip2"),
         (lzma.compress(NTRIPLES.encode()), "xz"),
         (NTRIPLES.encode("utf-16"), "UTF-16"),
@@ -191,7 +207,9 @@ def test_formats_that_do_not_fit() -> None:
 
 
 def test_stop_names_file_line_and_reason() -> None:
-    with pytest.raises(DataError, match=r"^a\.nt, line 7: too short \(use data\.on_error=skip"):
+    with pytest.raises(
+        DataError, match=r"^a\.nt, line 7: too short \(use data\.on_error=skip"
+    ):
         BadLines("a.nt").add(7, "too short")
 
 

@@ -28,7 +28,11 @@ def write(path: Path, text: str) -> Path:
     ],
 )
 def test_tables(
-    tmp_path: Path, name: str, text: str, links: list[tuple[str, str]], places: list[int]
+    tmp_path: Path,
+    name: str,
+    text: str,
+    links: list[tuple[str, str]],
+    places: list[int],
 ) -> None:
     listing = read_link_file(write(tmp_path / name, text))
     assert (list(listing.links), list(listing.places)) == (links, places)
@@ -53,7 +57,9 @@ def test_same_as_in_turtle(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["nt", "ttl"])
 @pytest.mark.parametrize("kind", ["Class", "Property"])
-def test_equivalent_classes_and_properties(tmp_path: Path, kind: str, suffix: str) -> None:
+def test_equivalent_classes_and_properties(
+    tmp_path: Path, kind: str, suffix: str
+) -> None:
     # an exported alignment relates classes and properties in this way
     relation = SAME.replace("sameAs", f"equivalent{kind}")
     text = f"<http://a/a> {relation} <http://b/b> .\n<http://a/a> {SAME} _:x .\n"
@@ -106,19 +112,36 @@ def test_a_row_that_lacks_an_end(tmp_path: Path) -> None:
 
 def test_a_header_that_is_not_yaml(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "# a: [\nsubject_id\tobject_id\na\tb\n")
-    with pytest.raises(DataError, match=r"a\.tsv: the commented header is not valid YAML"):
+    with pytest.raises(
+        DataError, match=r"a\.tsv: the commented header is not valid YAML"
+    ):
         read_sssom(path, "tsv", BadLines("a.tsv"))
 
 
 def test_a_header_that_is_nested_too_deeply(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.tsv", f"# a: {'[' * 1000}\nsubject_id\tobject_id\na\tb\n")
-    with pytest.raises(DataError, match=r"a\.tsv: the commented header is not valid YAML: maximum"):
+    path = write(
+        tmp_path / "a.tsv", f"# a: {'[' * 1000}\nsubject_id\tobject_id\na\tb\n"
+    )
+    with pytest.raises(
+        DataError, match=r"a\.tsv: the commented header is not valid YAML: maximum"
+    ):
         read_sssom(path, "tsv", BadLines("a.tsv"))
 
 
 def test_prefixes_are_always_text(tmp_path: Path) -> None:
-    lines = ["#curie_map:", "#  NO: http://no/", "#  1: http://one/", "#  x:", "#  y: [http://y/]"]
-    lines += ["#mapping_date: 2024-02-30", "#version: !!int ''", "subject_id\tobject_id", "a\tb"]
+    lines = [
+        "#curie_map:",
+        "#  NO: http://no/",
+        "#  1: http://one/",
+        "#  x:",
+        "#  y: [http://y/]",
+    ]
+    lines += [
+        "#mapping_date: 2024-02-30",
+        "#version: !!int ''",
+        "subject_id\tobject_id",
+        "a\tb",
+    ]
     path = write(tmp_path / "a.tsv", "\n".join(lines))
     prefixes = read_sssom(path, "tsv", BadLines("a.tsv")).prefixes
     assert prefixes.namespaces == {"NO": "http://no/", "1": "http://one/"}
@@ -177,20 +200,29 @@ def test_a_header_with_an_open_quote(tmp_path: Path, on_error: str) -> None:
 def test_a_name_may_begin_with_the_mark_of_comments(tmp_path: Path) -> None:
     path = tmp_path / "links.csv"
     path.write_text("subject_id,object_id\n#a,b\nc,d\n")
-    assert read_sssom(path, "csv", BadLines(path.name, "stop")).links == [("#a", "b"), ("c", "d")]
+    assert read_sssom(path, "csv", BadLines(path.name, "stop")).links == [
+        ("#a", "b"),
+        ("c", "d"),
+    ]
 
 
 def test_an_empty_row_of_a_table_program_may_be_above_the_table(tmp_path: Path) -> None:
     path = tmp_path / "links.csv"
-    path.write_text("#comment: 1,,\n,,\nsubject_id,predicate_id,object_id\na,owl:sameAs,b\n")
+    path.write_text(
+        "#comment: 1,,\n,,\nsubject_id,predicate_id,object_id\na,owl:sameAs,b\n"
+    )
     assert sssom_format(path, "csv") == "csv"
     assert read_sssom(path, "csv", BadLines(path.name, "stop")).links == [("a", "b")]
 
 
 @pytest.mark.parametrize("separator", ["\t", ",", ", "])
-def test_case_and_spaces_in_the_header_do_not_matter(separator: str, tmp_path: Path) -> None:
+def test_case_and_spaces_in_the_header_do_not_matter(
+    separator: str, tmp_path: Path
+) -> None:
     header = separator.join(["Subject_ID", "Predicate_ID", "Object_ID"])
     row = separator.strip(" ").join(["a", "skos:broadMatch", "b"])
-    path = write(tmp_path / "a.csv", f"{header}\n{row}\n{row.replace('broad', 'exact')}\n")
+    path = write(
+        tmp_path / "a.csv", f"{header}\n{row}\n{row.replace('broad', 'exact')}\n"
+    )
     listing = read_link_file(path)
     assert (listing.links, listing.num_other) == ([("a", "b")], 1)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from emea.config.settings.data import GraphForm, ReadingLimits
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.input_file import OPENERS
 from emea.data.formats.limits import reading_limits
 from emea.data.formats.link_file import read_link_file
+from emea.data.formats.settings import GraphForm, ReadingLimits
 from emea.data.graph import KnowledgeGraph
 from emea.errors import DataError
 
@@ -41,6 +41,7 @@ TEXTS = {
 }
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
+    ".dz": gzip.compress,  # dictzip can be read like gzip
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
     ".zst": lambda content: pyarrow.compress(content, codec="zstd", asbytes=True),
@@ -78,12 +79,15 @@ def test_damaged_and_misnamed_files(tmp_path: Path, suffix: str) -> None:
         read(tmp_path / f"a.nt{suffix}", content[: len(content) // 2])
     with pytest.raises(DataError, match=rf"a\.nt\{suffix} is damaged or not a"):
         read(tmp_path / f"a.nt{suffix}", TRIPLES)
-    with pytest.raises(DataError, match=rf"Its name must end in \{suffix}"):
+    usual = ".gz" if suffix == ".dz" else suffix
+    with pytest.raises(DataError, match=rf"Its name must end in \{usual}"):
         read(tmp_path / "b.nt", content)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_bombs_are_refused(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bombs_are_refused(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("emea.data.formats.limits.RATIO_FROM", 1 << 20)
     bomb = PACKERS[suffix](b"# nothing at all\n" * (1 << 17))
     limits = reading_limits(ReadingLimits(ratio=50))
@@ -92,10 +96,14 @@ def test_bombs_are_refused(tmp_path: Path, suffix: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("suffix", [".bz2", ".xz"])
-def test_padding_is_skipped_and_other_bytes_refused(tmp_path: Path, suffix: str) -> None:
+def test_padding_is_skipped_and_other_bytes_refused(
+    tmp_path: Path, suffix: str
+) -> None:
     path, lines = tmp_path / f"a.nt{suffix}", TRIPLES.encode().splitlines(keepends=True)
     parts = [PACKERS[suffix](line) for line in lines]
-    assert facts(read(path, bytes(9000).join(parts))) == facts(read(tmp_path / "b.nt", TRIPLES))
+    assert facts(read(path, bytes(9000).join(parts))) == facts(
+        read(tmp_path / "b.nt", TRIPLES)
+    )
     for rest in (b"garbage", bytes(9000) + b"x", parts[0][:-1]):
         with pytest.raises(DataError, match=r"is damaged or not a (bzip2|xz) file"):
             read(path, parts[0] + rest)
@@ -105,7 +113,9 @@ def test_padding_is_skipped_and_other_bytes_refused(tmp_path: Path, suffix: str)
 def test_one_named_graph(tmp_path: Path, suffix: str) -> None:
     graph = read(tmp_path / f"a.{suffix}", TEXTS[suffix], graph=f"{A}g")
     assert facts(graph) == ({(f"{A}a", f"{A}knows", f"{A}b")}, set())
-    with pytest.raises(DataError, match=r"has no named graph http://a\.org/h\. It has .*/g"):
+    with pytest.raises(
+        DataError, match=r"has no named graph http://a\.org/h\. It has .*/g"
+    ):
         read(tmp_path / f"a.{suffix}", TEXTS[suffix], graph=f"{A}h")
 
 
@@ -120,21 +130,29 @@ def test_bad_lines_of_quads_are_skipped(tmp_path: Path) -> None:
 
 def test_nested_json_is_refused(tmp_path: Path) -> None:
     text = '{"@id": "http://a.org/a", "http://a.org/r": ' + "[" * 300_000
-    with pytest.raises(DataError, match=r"nesting depth of JSON exceeds data\.limits\.depth=256"):
+    with pytest.raises(
+        DataError, match=r"nesting depth of JSON exceeds data\.limits\.depth=256"
+    ):
         read(tmp_path / "a.jsonld", text)
-    brackets = json.dumps({"@id": f"{A}a", f"{A}r": {"@id": f"{A}b"}, f"{A}n": '\\"[' * 300_000})
+    brackets = json.dumps(
+        {"@id": f"{A}a", f"{A}r": {"@id": f"{A}b"}, f"{A}n": '\\"[' * 300_000}
+    )
     assert read(tmp_path / "a.jsonld", brackets).num_triples == 1
 
 
 def test_long_contexts_are_refused(tmp_path: Path) -> None:
     text = json.dumps({"@context": {"p": "http://a.org/" + "x" * 20_000}, "@id": "p:a"})
-    with pytest.raises(DataError, match=r"length of an IRI exceeds data\.limits\.iri_length"):
+    with pytest.raises(
+        DataError, match=r"length of an IRI exceeds data\.limits\.iri_length"
+    ):
         read(tmp_path / "a.jsonld", text)
 
 
 def test_a_context_on_the_web(tmp_path: Path) -> None:
     text = '{"@context": "http://schema.org/", "@id": "http://a.org/a", "name": "A"}'
-    with pytest.raises(DataError, match=r"context is on the web and not loaded\. Put its content"):
+    with pytest.raises(
+        DataError, match=r"context is on the web and not loaded\. Put its content"
+    ):
         read(tmp_path / "a.jsonld", text)
 
 

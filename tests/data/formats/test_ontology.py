@@ -1,15 +1,17 @@
 """What the triples of an ontology mean."""
 
 import logging
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from emea.config.settings.data import GraphForm
-from emea.data.entity_kinds import RDF, RDFS, EntityKind, entity_kinds
+from emea.data.entity_kinds import OWL, RDF, RDFS, EntityKind, entity_kinds
+from emea.data.formats import ontology
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.ontology import words
+from emea.data.formats.settings import GraphForm
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.own_files import read_own_files
 from emea.errors import DataError
@@ -21,7 +23,9 @@ A = "http://a.org#"
 OBO = "http://www.geneontology.org/formats/oboInOwl#"
 
 
-def read(path: Path, text: str = SOURCE, keep_literals: bool = True, **form) -> KnowledgeGraph:
+def read(
+    path: Path, text: str = SOURCE, keep_literals: bool = True, **form
+) -> KnowledgeGraph:
     path.write_text(PREFIXES.replace("{side}", "a") + text)
     return read_graph_file(path, keep_literals=keep_literals, form=GraphForm(**form))[0]
 
@@ -47,7 +51,11 @@ def literals(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
     found = graph.attributes
     assert found is not None
     return {
-        (short(graph.entity_name(entity)), short(found.attribute_names[name]), found.values[value])
+        (
+            short(graph.entity_name(entity)),
+            short(found.attribute_names[name]),
+            found.values[value],
+        )
         for entity, name, value in found.triples.tolist()
     }
 
@@ -56,7 +64,9 @@ def test_terms_and_their_kinds(tmp_path: Path) -> None:
     graph = read(tmp_path / "a.ttl")
     kinds = entity_kinds(graph).tolist()
     named = {
-        kind: {short(graph.entity_name(n)) for n, one in enumerate(kinds) if one == kind}
+        kind: {
+            short(graph.entity_name(n)) for n, one in enumerate(kinds) if one == kind
+        }
         for kind in EntityKind
     }
     assert named[EntityKind.CLASS] == {
@@ -89,7 +99,10 @@ def test_class_expressions_become_edges(tmp_path: Path) -> None:
 def test_names_synonyms_and_annotations_become_literals(tmp_path: Path) -> None:
     graph = read(tmp_path / "a.ttl")
     assert literals(graph) == {
-        *((name, "rdfs:label", name) for name in ("Person", "Document", "Email", "Author")),
+        *(
+            (name, "rdfs:label", name)
+            for name in ("Person", "Document", "Email", "Author")
+        ),
         ("ConferencePaper", "rdfs:label", "Conference Paper"),
         ("ConferencePaper", "obo:hasRelatedSynonym", "article"),
         ("Chair", "rdfs:label", "session chair"),
@@ -100,13 +113,17 @@ def test_names_synonyms_and_annotations_become_literals(tmp_path: Path) -> None:
         ("emea2022", "rdfs:label", "EMEA"),
         ("Document", "seeAlsoPage", "http://pages.org/document"),
     }
-    labels = dict(zip(map(short, graph.all_entity_names), graph.labels or (), strict=True))
+    labels = dict(
+        zip(map(short, graph.all_entity_names), graph.labels or (), strict=True)
+    )
     assert labels["Chair"] == "session chair"
     assert labels["liu"] == ""
 
 
 def test_without_literals_the_terms_stay_the_same(tmp_path: Path) -> None:
-    graph, complete = (read(tmp_path / "a.ttl", keep_literals=keep) for keep in (False, True))
+    graph, complete = (
+        read(tmp_path / "a.ttl", keep_literals=keep) for keep in (False, True)
+    )
     assert edges(graph) == edges(complete)
     assert graph.attributes is None
     assert "OldPaper" not in map(short, graph.all_entity_names)
@@ -141,11 +158,15 @@ def test_the_format_does_not_matter(tmp_path: Path, suffix: str) -> None:
     assert np.array_equal(entity_kinds(graph), entity_kinds(expected))
 
 
-def test_the_log_says_what_was_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_says_what_was_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO):
         read(tmp_path / "a.ttl")
     (line,) = [line for line in caplog.messages if "ontology" in line]
-    assert line.startswith("a.ttl is an ontology: 6 classes, 3 properties, 2 individuals; 15 edges")
+    assert line.startswith(
+        "a.ttl is an ontology: 6 classes, 3 properties, 2 individuals; 15 edges"
+    )
     assert "(5 of class expressions), 13 literals; 1 deprecated terms" in line
 
 
@@ -153,12 +174,18 @@ def test_an_ontology_without_names_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     read(
-        tmp_path / "a.ttl", ":C_0001 a owl:Class . :C_0002 a owl:Class ; rdfs:subClassOf :C_0001 ."
+        tmp_path / "a.ttl",
+        ":C_0001 a owl:Class . :C_0002 a owl:Class ; rdfs:subClassOf :C_0001 .",
     )
-    assert "a.ttl: no term has a label, and no IRI contains words. Add rdfs:label" in caplog.text
+    assert (
+        "a.ttl: no term has a label, and no IRI contains words. Add rdfs:label"
+        in caplog.text
+    )
 
 
-def test_imports_are_read_or_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_imports_are_read_or_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "people.owl").write_text(
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
         'xmlns:owl="http://www.w3.org/2002/07/owl#"><owl:Class rdf:about="http://x.org/Human"/>'
@@ -174,9 +201,14 @@ def test_imports_are_read_or_reported(tmp_path: Path, caplog: pytest.LogCaptureF
     assert ("Author", "rdfs:subClassOf", "http://x.org/Human") in edges(graph)
     assert ("http://x.org/Human", "rdfs:label", "Human") in literals(graph)
     assert "a.ttl imports people.owl, which is read, too" in caplog.text
-    assert "a.ttl imports http://x.org/places#, which is not read. Save it as places" in caplog.text
+    assert (
+        "a.ttl imports http://x.org/places#, which is not read. Save it as places"
+        in caplog.text
+    )
     assert caplog.text.count("which is not read") == 4
-    (tmp_path / "a.nt").write_text("<a:a> <http://www.w3.org/2002/07/owl#imports> <x:people> .\n")
+    (tmp_path / "a.nt").write_text(
+        "<a:a> <http://www.w3.org/2002/07/owl#imports> <x:people> .\n"
+    )
     with pytest.raises(DataError):  # it has no other triple
         read_graph_file(tmp_path / "a.nt", form=GraphForm(ontology=True))
     assert "which is not read, as all imports of N-Triples" in caplog.text
@@ -185,8 +217,12 @@ def test_imports_are_read_or_reported(tmp_path: Path, caplog: pytest.LogCaptureF
 def test_shared_expressions_cannot_exhaust_memory(tmp_path: Path) -> None:
     members = " ".join(f":c{number}" for number in range(1500))
     text = f"_:all a owl:Class ; owl:unionOf ( {members} ) .\n"
-    text += "".join(f":c{number} a owl:Class ; rdfs:subClassOf _:all .\n" for number in range(1500))
-    with pytest.raises(Exception, match=r"a\.ttl: class expressions relate too many pairs"):
+    text += "".join(
+        f":c{number} a owl:Class ; rdfs:subClassOf _:all .\n" for number in range(1500)
+    )
+    with pytest.raises(
+        Exception, match=r"a\.ttl: class expressions relate too many pairs"
+    ):
         read(tmp_path / "a.ttl", text)
 
 
@@ -223,3 +259,142 @@ def test_kinds_are_saved_and_follow_their_entities(tmp_path: Path) -> None:
     again = read_pair(tmp_path / "pair.npz")
     assert again.checksum() == pair.checksum()
     assert np.array_equal(again.target.kinds, pair.target.kinds)
+
+
+OWN = """<http://a.org> a owl:Ontology .
+:Wheel a owl:Class . :Steel a owl:Class . :hasPart a owl:ObjectProperty .
+:madeOf a owl:ObjectProperty . :Car a owl:Class .
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":Old a owl:Class ; owl:deprecated true .",
+        ':Old a owl:Class ; owl:deprecated "1"^^xsd:boolean .',
+        ":Old a owl:Class , owl:DeprecatedClass .",
+        ":Old a owl:ObjectProperty , owl:DeprecatedProperty .",
+    ],
+)
+def test_deprecated_terms_are_left_out(text: str, tmp_path: Path) -> None:
+    graph = read(tmp_path / "a.ttl", OWN + text + " :Car rdfs:subClassOf :Old .")
+    names = {short(name) for name in graph.all_entity_names}
+    assert {"Car", "Wheel"} <= names and "Old" not in names
+    assert not edges(graph)
+    kept = read(tmp_path / "b.ttl", OWN + ":Old a owl:Class ; owl:deprecated false .")
+    assert "Old" in {short(name) for name in kept.all_entity_names}
+
+
+def restriction(prop: str, filler: str) -> str:
+    return (
+        f"[ a owl:Restriction ; owl:onProperty :{prop} ; owl:someValuesFrom {filler} ]"
+    )
+
+
+def test_a_nested_restriction_has_the_outer_property(tmp_path: Path) -> None:
+    inner = restriction("madeOf", ":Steel")
+    text = f":Car rdfs:subClassOf {restriction('hasPart', inner)} ."
+    assert edges(read(tmp_path / "a.ttl", OWN + text)) == {("Car", "hasPart", "Steel")}
+
+
+def test_the_ends_of_a_property_have_no_edges_of_restrictions(tmp_path: Path) -> None:
+    union = f"[ a owl:Class ; owl:unionOf ( :Car {restriction('madeOf', ':Steel')} ) ]"
+    graph = read(tmp_path / "a.ttl", f"{OWN}:hasPart rdfs:domain {union} .")
+    assert edges(graph) == {("hasPart", "rdfs:domain", "Car")}
+    graph = read(tmp_path / "b.ttl", f"{OWN}:Wheel rdfs:subClassOf {union} .")
+    assert edges(graph) == {
+        ("Wheel", "rdfs:subClassOf", "Car"),
+        ("Wheel", "madeOf", "Steel"),
+    }
+
+
+def test_expressions_do_not_name_deprecated_terms(tmp_path: Path) -> None:
+    old = ":Old a owl:Class ; owl:deprecated true ."
+    union = "[ a owl:Class ; owl:unionOf ( :Wheel :Old ) ]"
+    graph = read(tmp_path / "a.ttl", f"{OWN}{old} :Car rdfs:subClassOf {union} .")
+    assert edges(graph) == {("Car", "rdfs:subClassOf", "Wheel")}
+
+
+def chained_unions(num_classes: int, length: int) -> str:
+    """Classes below a chain of unions, none of which names a class."""
+    union = f"<{OWL}unionOf>"
+    lines = [f"<http://x/o> <{RDF}type> <{OWL}Ontology> ."]
+    lines += [f"_:u{n} {union} _:u{n + 1} ." for n in range(length)]
+    for n in range(num_classes):
+        lines.append(f"<http://x/C{n}> <{RDF}type> <{OWL}Class> .")
+        lines.append(f"<http://x/C{n}> <{RDFS}subClassOf> _:u0 .")
+        lines.append(f"<http://x/C{n}> <{RDFS}subClassOf> <http://x/C0> .")
+    return "\n".join(lines) + "\n"
+
+
+def test_visited_nodes_are_limited_and_not_only_edges(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ontology, "LEAST_EXPANDED", 20_000)
+    path = tmp_path / "a.nt"
+    path.write_text(chained_unions(20, 200))
+    assert len(read_graph_file(path)[0].triples) == 20
+    path.write_text(chained_unions(200, 200))
+    with pytest.raises(
+        DataError, match="class expressions relate too many pairs of classes"
+    ):
+        read_graph_file(path)
+
+
+def test_the_work_grows_with_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ten times the input takes at most twelve times the steps."""
+    spent = Counter[int]()
+    size = 0
+
+    def counted(budget: ontology._Budget, num_steps: int) -> None:
+        spent[size] += num_steps
+        spend(budget, num_steps)
+
+    spend = ontology._Budget.spend
+    monkeypatch.setattr(ontology._Budget, "spend", counted)
+    for size in (30, 300):
+        path = tmp_path / f"{size}.nt"
+        path.write_text(chained_unions(size, 20))
+        read_graph_file(path)
+    assert 0 < spent[300] <= 12 * spent[30]
+
+
+def test_an_ontology_of_deprecated_terms_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.ttl"
+    path.write_text(
+        f"<http://x/o> a <{OWL}Ontology> .\n"
+        + "".join(
+            f"<http://x/C{n}> a <{OWL}Class> ; <{OWL}deprecated> true .\n"
+            for n in range(3)
+        )
+    )
+    with pytest.raises(DataError, match="match: all of its 3 terms are deprecated"):
+        read_graph_file(path, keep_literals=True)
+
+
+def test_imports_of_one_file_give_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.ttl"
+    imports = (
+        f"<http://x/o> <{OWL}imports> <http://y{n}/other> .\n" for n in range(200)
+    )
+    classes = f"<http://x/A> a <{OWL}Class> ; <{RDFS}subClassOf> <http://x/B> .\n"
+    path.write_text(
+        "".join(imports)
+        + classes
+        + f"<http://x/B> a <{OWL}Class> .\n<http://x/o> a <{OWL}Ontology> ."
+    )
+    read_graph_file(path)
+    warnings = [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelname == "WARNING"
+    ]
+    assert len(warnings) == 1
+    assert (
+        "imports http://y0/other and 199 more IRIs of this name, which is not read"
+        in warnings[0]
+    )

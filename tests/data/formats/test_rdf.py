@@ -53,7 +53,9 @@ def test_turtle(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.rdf", "a.rdf.gz"])
 def test_rdfxml(tmp_path: Path, name: str) -> None:
     content = RDFXML.encode()
-    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    (tmp_path / name).write_bytes(
+        gzip.compress(content) if name.endswith("gz") else content
+    )
     graph, reading = read(tmp_path / name, "rdfxml")[0].finish(name, 0, False)
     assert graph.entity_names == ["http://a.org/a", "http://a.org/b"]
     assert reading.num_literals == 1
@@ -61,7 +63,9 @@ def test_rdfxml(tmp_path: Path, name: str) -> None:
 
 def test_a_mistake_in_turtle_is_named_or_passed_over(tmp_path: Path) -> None:
     (tmp_path / "a.ttl").write_text(TURTLE + ":a :knows what .\n:a :knows :c .\n")
-    with pytest.raises(DataError, match=r"a\.ttl, line 4: what is not a valid RDF object"):
+    with pytest.raises(
+        DataError, match=r"a\.ttl, line 4: what is not a valid RDF object"
+    ):
         read(tmp_path / "a.ttl", "turtle")
     collector, bad = read(tmp_path / "a.ttl", "turtle", "skip")
     assert bad.num_lines == 1
@@ -69,14 +73,20 @@ def test_a_mistake_in_turtle_is_named_or_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_mistake_over_several_lines_is_named_once(tmp_path: Path) -> None:
-    (tmp_path / "a.ttl").write_text("@prefix : <http://a.org/> .\n:a :b '''never\nclosed .\n")
+    (tmp_path / "a.ttl").write_text(
+        "@prefix : <http://a.org/> .\n:a :b '''never\nclosed .\n"
+    )
     with pytest.raises(DataError, match=r"^a\.ttl, line 2: Unexpected end of file"):
         read(tmp_path / "a.ttl", "turtle")
 
 
 def test_what_a_mistake_quotes_stays_on_one_line(tmp_path: Path) -> None:
-    (tmp_path / "a.rdf").write_text(RDFXML.replace("<e:name>", "\nlost\ntext\n<e:name>"))
-    with pytest.raises(DataError, match=r"^a\.rdf, line \d+: Unexpected text event") as caught:
+    (tmp_path / "a.rdf").write_text(
+        RDFXML.replace("<e:name>", "\nlost\ntext\n<e:name>")
+    )
+    with pytest.raises(
+        DataError, match=r"^a\.rdf, line \d+: Unexpected text event"
+    ) as caught:
         read(tmp_path / "a.rdf", "rdfxml")
     assert "\n" not in str(caught.value)
 
@@ -91,19 +101,32 @@ def test_a_mistake_in_rdfxml_ends_the_reading(tmp_path: Path, on_error: str) -> 
 def test_only_random_labels_are_replaced() -> None:
     label, random = blank_node_labels(), "_:b12b5e0a78e33d326611b2adf44cfb0f"
     terms = ["_:x", random, "<http://a.org/x>", random.replace("b12", "c12"), random]
-    assert [label(term) for term in terms] == ["_:x", "_:[1]", "<http://a.org/x>", "_:[2]", "_:[1]"]
+    assert [label(term) for term in terms] == [
+        "_:x",
+        "_:[1]",
+        "<http://a.org/x>",
+        "_:[2]",
+        "_:[1]",
+    ]
 
 
 def test_literals_and_quoted_triples_are_no_edges() -> None:
     text = '<http://a/a> <http://a/r> "x" .\n'
-    text += "<http://a/a> <http://a/r> <<( <http://a/a> <http://a/r> <http://a/b> )>> .\n"
+    text += (
+        "<http://a/a> <http://a/r> <<( <http://a/a> <http://a/r> <http://a/b> )>> .\n"
+    )
     edges, literals = sorted_out(pyoxigraph.parse(text, RdfFormat.N_TRIPLES), str)
     subject, relation = "<http://a/a>", "<http://a/r>"
-    assert (edges, literals) == ([], [(subject, relation, '"x"'), (subject, relation, '""')])
+    assert (edges, literals) == (
+        [],
+        [(subject, relation, '"x"'), (subject, relation, '""')],
+    )
 
 
 def test_a_reason_has_no_place() -> None:
-    error = SyntaxError("Parser error at line 2 between columns 1 and 4: what is it: this")
+    error = SyntaxError(
+        "Parser error at line 2 between columns 1 and 4: what is it: this"
+    )
     assert reason(error) == "what is it: this"
     assert reason(SyntaxError("odd")) == "odd"
 

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emea.data.formats.tab_file import IdNumbers, TableRows, parsed_ids, read_ids, read_table
+from emea.data.formats.tab_file import (
+    IdNumbers,
+    TableRows,
+    parsed_ids,
+    read_ids,
+    read_table,
+)
 from emea.errors import DataError
 
 
@@ -32,12 +38,18 @@ def test_accepted_layouts(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     table = read_table(file, 3)
     assert len(table) == 2
-    assert [table.integers(column).tolist() for column in range(3)] == [[1, 4], [2, 5], [3, 6]]
+    assert [table.integers(column).tolist() for column in range(3)] == [
+        [1, 4],
+        [2, 5],
+        [3, 6],
+    ]
 
 
 def test_names_may_hold_any_other_separator(file: Path) -> None:
     names = ["a\u2028b", "c\x85d", "e\x0cf", "g\rh", " i "]
-    file.write_text("".join(f"{name}\tx\n" for name in names), encoding="utf-8", newline="")
+    file.write_text(
+        "".join(f"{name}\tx\n" for name in names), encoding="utf-8", newline=""
+    )
     assert read_table(file, 2).names(0) == names
 
 
@@ -46,7 +58,10 @@ def test_names_may_hold_any_other_separator(file: Path) -> None:
     [
         (b"1\t2\t3\n1\t2\n", "line 2: expected 3 tab-separated columns, found 2"),
         (b"1\t2\t3\t4\n1\t2\n", "line 1: expected 3 tab-separated columns, found 4"),
-        (b"1\t2\t3\n\n1\t2\t3\n", "line 2: expected 3 tab-separated columns, found a blank line"),
+        (
+            b"1\t2\t3\n\n1\t2\t3\n",
+            "line 2: expected 3 tab-separated columns, found a blank line",
+        ),
         (b"1\t2\n3\t1\t2\t3\n", "line 1: expected 3 tab-separated columns, found 2"),
         (b"1\t2\t3\r\n1\t2\r\n", "line 2: expected 3 tab-separated columns, found 2"),
         (b"1\t2\t3\n1\t2\t\xff\n", "line 2: byte 0xff is not UTF-8"),
@@ -67,7 +82,9 @@ def test_non_integer_id(file: Path, cell: str) -> None:
     file.write_text(f"1\t2\t3\n4\t{cell}\t6\n")
     with pytest.raises(DataError) as error:
         read_table(file, 3).integers(1)
-    assert str(error.value) == f"triples_1, line 2: expected an integer id, found {cell!r}"
+    assert (
+        str(error.value) == f"triples_1, line 2: expected an integer id, found {cell!r}"
+    )
 
 
 def test_empty_name(file: Path) -> None:
@@ -84,7 +101,9 @@ def test_missing_file(file: Path) -> None:
 CONTENTS = st.one_of(
     st.text(alphabet="0129-+_ \t\n\r.٣é", max_size=30),
     st.lists(
-        st.lists(st.integers(0, 10**19).map(str), min_size=2, max_size=2).map("\t".join),
+        st.lists(st.integers(0, 10**19).map(str), min_size=2, max_size=2).map(
+            "\t".join
+        ),
         max_size=5,
     ).map("\n".join),
 )
@@ -97,7 +116,9 @@ def test_ids_are_those_of_the_general_reader(tmp_path: Path, content: str) -> No
     path.write_bytes(content.encode())
     try:
         table = read_table(path, 2)
-        expected = [list(row) for row in zip(table.integers(0), table.integers(1), strict=True)]
+        expected = [
+            list(row) for row in zip(table.integers(0), table.integers(1), strict=True)
+        ]
     except DataError as error:
         with pytest.raises(DataError) as found:
             read_ids(path, 2)
@@ -116,8 +137,22 @@ def test_plain_ids_are_parsed_at_once() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"", b"\n", b"1\t2\n3", b"1\t2\n\n3\t4", b"1\t\n2\t3", b"1\t2\t3\t4", b"1\n2\t3\t4"),
-        *(b"1\t2\r\n3\t4", b"-1\t2", b"1 \t2", b"1\t1000000000000000000", "1\t٣".encode()),
+        *(
+            b"",
+            b"\n",
+            b"1\t2\n3",
+            b"1\t2\n\n3\t4",
+            b"1\t\n2\t3",
+            b"1\t2\t3\t4",
+            b"1\n2\t3\t4",
+        ),
+        *(
+            b"1\t2\r\n3\t4",
+            b"-1\t2",
+            b"1 \t2",
+            b"1\t1000000000000000000",
+            "1\t٣".encode(),
+        ),
     ],
 )
 def test_other_layouts_are_left_to_the_general_reader(content: bytes) -> None:

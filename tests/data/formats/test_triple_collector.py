@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.arrays import frozen
-from emea.data.formats.triple_collector import SAME_AS, NameTable, TripleCollector, distinct_triples
+from emea.data.formats.triple_collector import (
+    SAME_AS,
+    NameTable,
+    TripleCollector,
+    distinct_triples,
+)
 from emea.errors import DataError
 
 from ..named_facts import named_edges
@@ -14,7 +19,9 @@ names = st.sampled_from([*"abcdef"])
 triples = st.tuples(names, st.sampled_from(["r", "s", SAME_AS]), names)
 
 
-def collected(given: list[tuple[str, str, str]], described: list[str]) -> TripleCollector[str]:
+def collected(
+    given: list[tuple[str, str, str]], described: list[str]
+) -> TripleCollector[str]:
     collector: TripleCollector[str] = TripleCollector(str)
     collector.add(*(list(column) for column in zip(*given, strict=True)))
     collector.add_literals(described, ["a"] * len(described), ['"v"'] * len(described))
@@ -44,7 +51,9 @@ def test_as_sets_would_have_it(
 
 
 def test_a_prefixed_same_as_is_no_edge_either() -> None:
-    graph, reading = collected([("a", "r", "b"), ("a", "owl:sameAs", "z")], []).finish("", 0, True)
+    graph, reading = collected([("a", "r", "b"), ("a", "owl:sameAs", "z")], []).finish(
+        "", 0, True
+    )
     assert graph.entity_names == ["a", "b"]
     assert reading.num_same_as == 1
 

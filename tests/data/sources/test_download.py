@@ -30,7 +30,9 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.pages = {f"/me/repo/{COMMIT}/data/{name}": text for name, text in CONTENTS.items()}
+        self.pages = {
+            f"/me/repo/{COMMIT}/data/{name}": text for name, text in CONTENTS.items()
+        }
         self.truncated: set[str] = set()
         self.requested: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
@@ -58,7 +60,9 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         thread.start()
         yield server
         server.shutdown()
@@ -72,7 +76,9 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name, text in CONTENTS.items()
     }
     path = tmp_path / "sources.json"
-    path.write_text(json.dumps({"mini": {"github": "me/repo", "commit": COMMIT, "files": files}}))
+    path.write_text(
+        json.dumps({"mini": {"github": "me/repo", "commit": COMMIT, "files": files}})
+    )
     monkeypatch.setattr(download, "SOURCES", path)
     monkeypatch.setenv("no_proxy", "*")
 
@@ -83,7 +89,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
+    return (
+        {path.name: path.read_bytes() for path in folder.iterdir()}
+        if folder.is_dir()
+        else {}
+    )
 
 
 def test_git_blob_id() -> None:
@@ -130,8 +140,14 @@ def test_interruption_while_writing_leaves_nothing(
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        ("truncated", "The download of triples_1 from .* was interrupted after 6 bytes. Try again"),
-        ("changed", "triples_1 from .* is not the expected file: its git id is .* instead of "),
+        (
+            "truncated",
+            "The download of triples_1 from .* was interrupted after 6 bytes. Try again",
+        ),
+        (
+            "changed",
+            "triples_1 from .* is not the expected file: its git id is .* instead of ",
+        ),
         ("missing", "triples_1 cannot be downloaded: .*/triples_1 returns HTTP 404"),
     ],
 )
@@ -157,7 +173,9 @@ def test_no_network(folder: Path) -> None:
     with pytest.raises(DataError) as error:
         ensure_downloaded(folder, "mini", base_url)
     message = str(error.value)
-    assert message.startswith(f"{base_url}/me/repo/{COMMIT}/data/triples_1 cannot be reached (")
+    assert message.startswith(
+        f"{base_url}/me/repo/{COMMIT}/data/triples_1 cannot be reached ("
+    )
     assert message.endswith(
         f". Put triples_1, ref_ent_ids into {folder}, from data in https://github.com/me/repo "
         f"at commit {COMMIT}, or set EMEA_DATA to the folder that contains your data sets."
@@ -175,17 +193,33 @@ def test_folder_that_cannot_be_written(server: Server, folder: Path) -> None:
 def test_folder_that_may_not_be_read(
     server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    denied = Mock(side_effect=PermissionError(errno.EACCES, "Permission denied", "/secret"))
+    denied = Mock(
+        side_effect=PermissionError(errno.EACCES, "Permission denied", "/secret")
+    )
     monkeypatch.setattr(Path, "is_file", denied)
     with pytest.raises(DataError, match="cannot be read: Permission denied"):
         ensure_downloaded(folder, "mini", server.url)
 
 
 def test_pinned_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "SOURCES", Path(download.__file__).with_name("sources.json"))
-    for key in ("dbp15k_zh", "dbp15k_ja", "dbp15k_fr", "dwy100k_dbp_wd", "dwy100k_dbp_yg"):
+    monkeypatch.setattr(
+        download, "SOURCES", Path(download.__file__).with_name("sources.json")
+    )
+    for key in (
+        "dbp15k_zh",
+        "dbp15k_ja",
+        "dbp15k_fr",
+        "dwy100k_dbp_wd",
+        "dwy100k_dbp_yg",
+    ):
         files = load_source(key)["files"]
-        assert {"triples_1", "triples_2", "ent_ids_1", "ent_ids_2", "ref_ent_ids"} <= set(files)
+        assert {
+            "triples_1",
+            "triples_2",
+            "ent_ids_1",
+            "ent_ids_2",
+            "ref_ent_ids",
+        } <= set(files)
         assert all(len(file["git_blob_sha1"]) == 40 for file in files.values())
 
 
@@ -194,3 +228,20 @@ def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert locate("a/b") == Path("/elsewhere/a/b")
     assert locate("a/b", "/top") == Path("/top/a/b")
     assert locate("/absolute") == Path("/absolute")
+
+
+def test_the_id_of_a_file_that_is_not_pinned_is_logged(
+    server: Server, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = json.loads(download.SOURCES.read_text())
+    del facts["mini"]["files"]["triples_1"]["git_blob_sha1"]
+    download.SOURCES.write_text(json.dumps(facts))
+    ensure_downloaded(folder, "mini", server.url)
+    assert found(folder) == CONTENTS
+    [message] = [
+        one.getMessage() for one in caplog.records if one.levelname == "WARNING"
+    ]
+    assert message == (
+        "triples_1 was not compared with a known content: its git id is "
+        f"{git_blob_id(CONTENTS['triples_1'])}"
+    )

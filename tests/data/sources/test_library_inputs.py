@@ -27,7 +27,12 @@ def described(graph: KnowledgeGraph) -> set[tuple[str, str, str, str, str]]:
     found = graph.attributes
     assert found is not None
     return {
-        (graph.entity_name(e), found.attribute_names[a], found.values[v], *found.kind(v))
+        (
+            graph.entity_name(e),
+            found.attribute_names[a],
+            found.values[v],
+            *found.kind(v),
+        )
         for e, a, v in found.triples.tolist()
     }
 
@@ -51,7 +56,9 @@ class BNode(Term):
 class Literal(Term):
     """A stand-in for a literal of rdflib."""
 
-    def __new__(cls, text: str, language: str | None = None, datatype: str | None = None) -> Any:
+    def __new__(
+        cls, text: str, language: str | None = None, datatype: str | None = None
+    ) -> Any:
         made = super().__new__(cls, text)
         made.language, made.datatype = language, datatype  # type: ignore[attr-defined]
         return made
@@ -85,7 +92,10 @@ def rdflib_graph() -> Any:
 @pytest.mark.parametrize("make", [StandIn, rdflib_graph])
 def test_an_rdflib_graph_is_the_graph_of_its_file(make: Any, tmp_path: Path) -> None:
     (tmp_path / "a.ttl").write_text(TURTLE)
-    expected, found = read_graph(tmp_path / "a.ttl", literals=True), graph_of(make(), literals=True)
+    expected, found = (
+        read_graph(tmp_path / "a.ttl", literals=True),
+        graph_of(make(), literals=True),
+    )
     assert without_blank(named_edges(found)) == without_blank(named_edges(expected))
     assert described(found) == described(expected)
     assert found.labels == expected.labels
@@ -93,7 +103,9 @@ def test_an_rdflib_graph_is_the_graph_of_its_file(make: Any, tmp_path: Path) -> 
     assert graph_of(make()).labels == expected.labels
 
 
-@pytest.mark.parametrize("header", [("head", "relation", "tail"), ("S", "P", "O"), ("x", "y", "z")])
+@pytest.mark.parametrize(
+    "header", [("head", "relation", "tail"), ("S", "P", "O"), ("x", "y", "z")]
+)
 def test_a_frame_is_the_graph_of_its_rows(header: tuple[str, str, str]) -> None:
     assert named_edges(graph_of(pd.DataFrame(ROWS, columns=list(header)))) == set(ROWS)
     numbers = pd.DataFrame([(1, "r", 2), (2, "r", 3)])
@@ -121,10 +133,19 @@ def test_a_frame_may_have_attributes() -> None:
 @pytest.mark.parametrize(
     ("frame", "sentence"),
     [
-        (pd.DataFrame([("a", "b")], columns=["head", "tail"]), "needs the columns head"),
+        (
+            pd.DataFrame([("a", "b")], columns=["head", "tail"]),
+            "needs the columns head",
+        ),
         (pd.DataFrame([("a", "r", None)]), "Row 1 of the data frame has an empty cell"),
-        (pd.DataFrame([("a", "r", "b"), ("a", np.nan, "b")]), "Row 2 of the data frame"),
-        (pd.DataFrame(columns=["head", "relation", "tail"]), "the data frame contains no triples"),
+        (
+            pd.DataFrame([("a", "r", "b"), ("a", np.nan, "b")]),
+            "Row 2 of the data frame",
+        ),
+        (
+            pd.DataFrame(columns=["head", "relation", "tail"]),
+            "the data frame contains no triples",
+        ),
     ],
 )
 def test_a_frame_that_is_no_graph(frame: pd.DataFrame, sentence: str) -> None:
@@ -144,12 +165,16 @@ def test_a_triples_factory_is_the_graph_of_its_triples() -> None:
     )
     assert named_edges(graph_of(factory)) == set(ROWS)  # type: ignore[arg-type]
     core = SimpleNamespace(mapped_triples=ids, num_entities=3, num_relations=2)
-    expected = {(str(entities[h]), str(relations[r]), str(entities[t])) for h, r, t in ROWS}
+    expected = {
+        (str(entities[h]), str(relations[r]), str(entities[t])) for h, r, t in ROWS
+    }
     assert named_edges(graph_of(core)) == expected  # type: ignore[arg-type]
 
 
 def test_heads_and_tails_of_a_frame_are_numbers_of_the_same_kind() -> None:
-    frame = pd.DataFrame({"head": [1, 2], "relation": ["r", "r"], "tail": [2.0, None]}).dropna()
+    frame = pd.DataFrame(
+        {"head": [1, 2], "relation": ["r", "r"], "tail": [2.0, None]}
+    ).dropna()
     with pytest.raises(DataError, match="Convert tail to integers"):
         graph_of(frame)
     assert graph_of(frame.astype({"tail": int})).num_entities == 2

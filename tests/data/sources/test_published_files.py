@@ -12,12 +12,18 @@ from emea.data.names import local_name
 
 def f1(alignment: Path, gold: set[tuple[str, str]], threshold: float) -> float:
     rows = [line.split("\t") for line in alignment.read_text().splitlines()[1:]]
-    found = {(source, target) for source, target, prob in rows if float(prob) >= threshold}
+    found = {
+        (source, target)
+        for source, target, prob, *_ in rows
+        if float(prob) >= threshold
+    }
     return 2 * len(found & gold) / (len(found) + len(gold))
 
 
 @pytest.mark.data
-def test_dblp_acm_from_csv_files(real_folder: Callable[[str], Path], tmp_path: Path) -> None:
+def test_dblp_acm_from_csv_files(
+    real_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
     folder = real_folder("tables/dblp_acm")
     files = [str(folder / name) for name in ("DBLP2.csv.gz", "ACM.csv.gz")]
     assert main(["align", *files, "--out", str(tmp_path)]) == 0
@@ -26,7 +32,9 @@ def test_dblp_acm_from_csv_files(real_folder: Callable[[str], Path], tmp_path: P
 
 
 @pytest.mark.data
-def test_anatomy_from_owl_files(real_folder: Callable[[str], Path], tmp_path: Path) -> None:
+def test_anatomy_from_owl_files(
+    real_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
     folder = real_folder("oaei/anatomy")
     files = [str(folder / f"{name}.owl.gz") for name in ("mouse", "human")]
     links = ["--test-links", str(folder / "reference.rdf.gz"), "data.on_error=skip"]

@@ -82,7 +82,11 @@ def test_seeds(pair: GraphPair) -> None:
     st.integers(0, 2**32),
 )
 def test_any_arguments_give_a_valid_pair(
-    num_entities: int, overlap: float, keep_prob: float, num_relations: int | None, seed: int
+    num_entities: int,
+    overlap: float,
+    keep_prob: float,
+    num_relations: int | None,
+    seed: int,
 ) -> None:
     pair = synthetic_pair(
         num_entities=num_entities,
