@@ -1,6 +1,6 @@
 """AliNet (Sun et al., AAAI 2020): gated one-hop and two-hop aggregation, and its objective."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +12,10 @@ from torch.nn.functional import leaky_relu, normalize
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.encoders.iptranse import two_hop_pairs
 from emea.encoders.joint_graph import JointGraph, counterparts
-from emea.encoders.kernels.sparse_pattern import NormalisedAdjacency, SparsePattern
+from emea.encoders.memory import FLOAT, EncoderMemory, RunSizes
 from emea.encoders.objective import Objective, drawn_links
+from emea.encoders.settings import AliNetObjectiveSettings, AliNetSettings
+from emea.kernels.sparse_pattern import NormalisedAdjacency, SparsePattern
 from emea.matching.candidates import top_candidates
 from emea.matching.similarity import Cosine
 
@@ -51,10 +53,14 @@ class AliNetLayer(nn.Module):
             self.sender = glorot(inputs, inputs)
             self.gate = glorot(outputs, outputs)
 
-    def forward(self, rows: Tensor, near: NormalisedAdjacency, far: NormalisedAdjacency) -> Tensor:
+    def forward(
+        self, rows: Tensor, near: NormalisedAdjacency, far: NormalisedAdjacency
+    ) -> Tensor:
         """Return the output of the layer for all entities."""
         weights = near.weights.to(rows.dtype)
-        one_hop = torch.tanh(near.weighted_sum(weights, rows @ self.direct_kernel) + self.bias)
+        one_hop = torch.tanh(
+            near.weighted_sum(weights, rows @ self.direct_kernel) + self.bias
+        )
         if not self.distant:
             return one_hop
         attention = far.row_softmax(self._logits(rows, far))
@@ -63,8 +69,12 @@ class AliNetLayer(nn.Module):
         return torch.tanh(torch.lerp(one_hop, two_hop, gate))
 
     def _logits(self, rows: Tensor, far: NormalisedAdjacency) -> Tensor:
-        receiver = torch.tanh((rows @ self.receiver * rows).sum(1)).index_select(0, far.rows)
-        sender = torch.tanh((rows @ self.sender * rows).sum(1)).index_select(0, far.cols)
+        receiver = torch.tanh((rows @ self.receiver * rows).sum(1)).index_select(
+            0, far.rows
+        )
+        sender = torch.tanh((rows @ self.sender * rows).sum(1)).index_select(
+            0, far.cols
+        )
         return leaky_relu(far.weights.to(rows.dtype) * (receiver + sender), SLOPE)
 
 
@@ -90,15 +100,21 @@ class RelationConsistency(nn.Module):
     pair_shares: Tensor
     entity_shares: Tensor
 
-    def __init__(self, triples: IntArray, num_entities: int, num_relations: int) -> None:
+    def __init__(
+        self, triples: IntArray, num_entities: int, num_relations: int
+    ) -> None:
         super().__init__()
         head, relation, tail = triples[np.argsort(triples[:, 1], kind="stable")].T
         share = (1 / np.bincount(relation, minlength=num_relations).clip(1))[relation]
         ends = np.stack([head, tail], axis=1).ravel()
         signs = np.stack([share, -share], axis=1).ravel()
-        self.ends = SparsePattern(np.repeat(relation, 2), ends, (num_relations, num_entities))
+        self.ends = SparsePattern(
+            np.repeat(relation, 2), ends, (num_relations, num_entities)
+        )
         order = np.argsort(head, kind="stable")
-        self.pairs = SparsePattern(head[order], tail[order], (num_entities, num_entities))
+        self.pairs = SparsePattern(
+            head[order], tail[order], (num_entities, num_entities)
+        )
         shares = np.bincount(ends, np.abs(signs), minlength=num_entities)
         for name, values in (
             ("end_signs", signs),
@@ -113,7 +129,10 @@ class RelationConsistency(nn.Module):
         means = self.ends.weighted_sum(self.end_signs.to(dtype), rows)
         directions = nn.functional.normalize(means)
         tails = self.pairs.weighted_sum(self.pair_shares.to(dtype), rows)
-        squares = self.entity_shares.to(dtype) @ rows.square().sum(1) - 2 * (rows * tails).sum()
+        squares = (
+            self.entity_shares.to(dtype) @ rows.square().sum(1)
+            - 2 * (rows * tails).sum()
+        )
         return squares + (directions * (directions - 2 * means)).sum()
 
 
@@ -139,12 +158,14 @@ class AliNet(nn.Module):
     def __init__(
         self,
         graph: JointGraph,
-        dims: Sequence[int],
-        num_common_patterns: int,
+        dims: Sequence[int] = AliNetSettings.dims,
+        num_common_patterns: int = AliNetSettings.num_common_patterns,
     ) -> None:
         super().__init__()
         if len(dims) < 2:
-            raise ValueError(f"dims must be the widths of the input and of each layer, got {dims}")
+            raise ValueError(
+                f"dims must be the widths of the input and of each layer, got {dims}"
+            )
         self.num_source = graph.num_source
         self.num_relations = graph.num_relations
         self.features = glorot(graph.num_entities, dims[0])
@@ -156,7 +177,9 @@ class AliNet(nn.Module):
         self.triples = graph.triples()
         of_source = self.triples[:, 0] < graph.num_source
         sides = (self.triples[of_source], self.triples[~of_source])
-        distant = np.concatenate([two_hop_pairs(side, num_common_patterns) for side in sides])
+        distant = np.concatenate(
+            [two_hop_pairs(side, num_common_patterns) for side in sides]
+        )
         self.far = NormalisedAdjacency(distant, graph.num_entities)
         # saved with the weights, which are of little use without the edges they were trained on
         nobody = torch.full((graph.num_entities,), NO_MATCH)
@@ -185,9 +208,22 @@ class AliNet(nn.Module):
     def _build(self) -> None:
         added = transferred_triples(self.triples, self.partners.cpu().numpy())
         triples = np.concatenate([self.triples, added])
-        device, size = self.features.device, len(self.features)
+        device = self.features.device
+        size = len(self.features)
         self.near = NormalisedAdjacency(triples[:, [0, 2]], size).to(device)
-        self.consistency = RelationConsistency(triples, size, self.num_relations).to(device)
+        self.consistency = RelationConsistency(triples, size, self.num_relations).to(
+            device
+        )
+
+    @staticmethod
+    def estimated_memory(
+        encoder: Mapping[str, Any], objective: Mapping[str, Any], sizes: RunSizes
+    ) -> EncoderMemory:
+        """Return the memory of a run with these settings of the encoder and its objective."""
+        width = sum(encoder["dims"])
+        per_column = FLOAT * sizes.num_entities
+        kept = 4 * per_column * encoder["dims"][0]
+        return EncoderMemory(width, 14.5 * per_column * width, kept)
 
 
 def transferred_triples(triples: IntArray, partners: IntArray) -> IntArray:
@@ -197,7 +233,9 @@ def transferred_triples(triples: IntArray, partners: IntArray) -> IntArray:
     moved[:, [0, 2]] = partners[triples[:, [0, 2]]]
     moved = np.unique(moved[(moved != NO_MATCH).all(1)], axis=0)
     known = np.isin(
-        moved[:, 0] * size + moved[:, 2], triples[:, 0] * size + triples[:, 2], kind="sort"
+        moved[:, 0] * size + moved[:, 2],
+        triples[:, 0] * size + triples[:, 2],
+        kind="sort",
     )
     return moved[~known]
 
@@ -243,11 +281,11 @@ class AliNetObjective(Objective):
 
     def __init__(
         self,
-        margin: float,
-        balance: float,
-        batch_size: int,
-        num_negatives: int,
-        relation_weight: float,
+        margin: float = AliNetObjectiveSettings.margin,
+        balance: float = AliNetObjectiveSettings.balance,
+        batch_size: int = AliNetObjectiveSettings.batch_size,
+        num_negatives: int = AliNetObjectiveSettings.num_negatives,
+        relation_weight: float = AliNetObjectiveSettings.relation_weight,
     ) -> None:
         super().__init__()
         self.margin = margin
@@ -284,9 +322,9 @@ class AliNetObjective(Objective):
         unlinked = encoder.partners[false_sources] != target.unsqueeze(1)
         hinges = hinges + (self._hinge(rows, target, false_sources) * unlinked).sum()
         share = self.batch_size // max(1, encoder.num_relations)
-        relational: Tensor = (share if share > 1 else self.relation_window) * encoder.consistency(
-            rows
-        )
+        relational: Tensor = (
+            share if share > 1 else self.relation_window
+        ) * encoder.consistency(rows)
         contrastive = apart.square().sum() + self.balance * hinges
         return contrastive + self.relation_weight * relational
 
@@ -294,7 +332,9 @@ class AliNetObjective(Objective):
         """Return the loss of each negative pair of these ends."""
         near = rows.index_select(0, false.flatten()).view(*false.shape, -1)
         products = (near @ rows.index_select(0, ends).unsqueeze(2)).squeeze(2)
-        return torch.relu(self.margin - 2 + 2 * products)  # for unit rows, |a - b|^2 = 2 - 2 a.b
+        return torch.relu(
+            self.margin - 2 + 2 * products
+        )  # for unit rows, |a - b|^2 = 2 - 2 a.b
 
     def _draw_links(self, links: Tensor) -> Tensor:
         size = min(self.batch_size, len(links))
@@ -308,7 +348,9 @@ class AliNetObjective(Objective):
         return near[picked.unsqueeze(1), columns].long()
 
     def _start(self, encoder: AliNet, links: Tensor) -> None:
-        size, num_source, device = len(encoder.features), encoder.num_source, links.device
+        size = len(encoder.features)
+        num_source = encoder.num_source
+        device = links.device
         for name, low, high in (
             ("near_targets", num_source, size),
             ("near_sources", 0, num_source),
@@ -323,9 +365,12 @@ class AliNetObjective(Objective):
     def _search(self, encoder: AliNet, links: Tensor) -> None:
         """Write the nearest neighbours of each link's ends into the buffers."""
         rows = encoder.layer_outputs()[-1]
-        source, target = rows[: encoder.num_source], rows[encoder.num_source :]
+        source = rows[: encoder.num_source]
+        target = rows[encoder.num_source :]
         nearest = Cosine()(rows[links[:, 0]], target)
         found = top_candidates(nearest, self.near_targets.shape[1]).targets
         self.near_targets.copy_(found + encoder.num_source)
         nearest = Cosine()(rows[links[:, 1]], source)
-        self.near_sources.copy_(top_candidates(nearest, self.near_sources.shape[1]).targets)
+        self.near_sources.copy_(
+            top_candidates(nearest, self.near_sources.shape[1]).targets
+        )

@@ -5,15 +5,18 @@ weigh most.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.kernels.dropout import ByteDropout
+from emea.encoders.memory import FLOAT, EncoderMemory, RunSizes, reflection_memory
 from emea.encoders.objective import Objective, drawn_links
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
+from emea.encoders.settings import DualAMNSettings, HardSampleSettings
+from emea.kernels.dropout import ByteDropout
 
 NUM_CHANNELS = 2
 """The entity channel and the relation channel."""
@@ -39,7 +42,9 @@ class ProxyMatching(nn.Module):
 
     def __init__(self, dim: int, num_proxies: int) -> None:
         super().__init__()
-        self.proxies = nn.Parameter(nn.init.xavier_uniform_(torch.empty(num_proxies, dim)))
+        self.proxies = nn.Parameter(
+            nn.init.xavier_uniform_(torch.empty(num_proxies, dim))
+        )
         self.gate = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
         self.bias = nn.Parameter(torch.zeros(dim))
 
@@ -79,13 +84,15 @@ class DualAMN(nn.Module):
     def __init__(
         self,
         graph: JointGraph,
-        dim: int,
-        depth: int,
-        num_proxies: int,
-        dropout: float,
+        dim: int = DualAMNSettings.dim,
+        depth: int = DualAMNSettings.depth,
+        num_proxies: int = DualAMNSettings.num_proxies,
+        dropout: float = DualAMNSettings.dropout,
     ) -> None:
         super().__init__()
-        self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
+        self.entities = nn.Parameter(
+            torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05)
+        )
         relations = torch.empty(2 * graph.num_relations, dim).uniform_(-0.05, 0.05)
         self.relations = nn.Parameter(relations)
         bound = (6.0 / (dim + 1)) ** 0.5  # Glorot: dim inputs, 1 output
@@ -98,16 +105,33 @@ class DualAMN(nn.Module):
         self.means = NeighbourhoodMeans(graph)
         self.layers = ReflectionLayers(graph, torch.tanh, dropout=0.0)
         self.dropout = ByteDropout(dropout)
-        self.register_buffer("no_attention", torch.zeros_like(kernels), persistent=False)
+        self.register_buffer(
+            "no_attention", torch.zeros_like(kernels), persistent=False
+        )
 
     def forward(self) -> Tensor:
         """Return the embeddings of all entities."""
         starts = self.means(self.entities, self.relations)
-        inner = self.layers(starts, self.relations, self.no_attention, self.relation_attention)
+        inner = self.layers(
+            starts, self.relations, self.no_attention, self.relation_attention
+        )
         channels = zip(self.matching, inner.chunk(NUM_CHANNELS, dim=1), strict=True)
-        matched = torch.cat([matching(channel) for matching, channel in channels], dim=1)
+        matched = torch.cat(
+            [matching(channel) for matching, channel in channels], dim=1
+        )
         rows: Tensor = self.dropout(matched)
         return rows
+
+    @staticmethod
+    def estimated_memory(
+        encoder: Mapping[str, Any], objective: Mapping[str, Any], sizes: RunSizes
+    ) -> EncoderMemory:
+        """Return the memory of a run with these settings of the encoder and its objective."""
+        num_copies = 11.0 if sizes.is_cpu else 10.0
+        layers = reflection_memory(encoder["dim"], encoder["depth"], sizes, num_copies)
+        batch = objective.get("batch_size", 1024)
+        values = min(VALUES_PER_BLOCK, 2 * batch * sizes.num_entities)
+        return layers._replace(training=layers.training + 2 * FLOAT * values)
 
 
 class HardSampleObjective(Objective):
@@ -129,10 +153,10 @@ class HardSampleObjective(Objective):
 
     def __init__(
         self,
-        margin: float,
-        scale: float,
-        shift: float,
-        batch_size: int,
+        margin: float = HardSampleSettings.margin,
+        scale: float = HardSampleSettings.scale,
+        shift: float = HardSampleSettings.shift,
+        batch_size: int = HardSampleSettings.batch_size,
     ) -> None:
         super().__init__()
         self.margin = margin
@@ -146,7 +170,8 @@ class HardSampleObjective(Objective):
         # all batches of an epoch have the same size, so that the last one is not small
         size = -(-len(links) // self.steps_per_epoch(len(links)))
         picked = links[drawn_links(links, size, self.link_weights)]
-        anchors, partners = picked.T.flatten(), picked.flip(1).T.flatten()
+        anchors = picked.T.flatten()
+        partners = picked.flip(1).T.flatten()
         losses = hard_sample_losses(rows, anchors, partners, self.margin, self.scale)
         return losses / size + 2 * self.shift
 
@@ -180,10 +205,17 @@ class _HardSampleLosses(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, rows: Tensor, anchors: Tensor, partners: Tensor, margin: float, scale: float
+        ctx: Any,
+        rows: Tensor,
+        anchors: Tensor,
+        partners: Tensor,
+        margin: float,
+        scale: float,
     ) -> Tensor:
         squares = rows.square().sum(1)
-        grad, sums, total = torch.zeros_like(rows), torch.zeros_like(squares), rows.new_zeros(())
+        grad = torch.zeros_like(rows)
+        sums = torch.zeros_like(squares)
+        total = rows.new_zeros(())
         pairs = torch.stack([anchors, partners], dim=1)
         for block in torch.split(pairs, max(1, VALUES_PER_BLOCK // len(rows))):
             weights = _violations(rows, squares, block, margin)
@@ -217,7 +249,9 @@ def _turn_into_weights(values: Tensor, pairs: Tensor, scale: float) -> Tensor:
     values *= steepness[:, None]
     top = values.amax(1, keepdim=True)
     values.sub_(top).exp_()
-    if not values.is_cuda:  # a CPU is about a hundred times slower with denormal numbers
+    if (
+        not values.is_cuda
+    ):  # a CPU is about a hundred times slower with denormal numbers
         torch.threshold_(values, NEXT_TO_NOTHING, 0.0)
     sums = values.sum(1)
     values *= (steepness / sums)[:, None]

@@ -12,6 +12,7 @@ from emea.data.arrays import IntArray
 from emea.data.sorting import places_in_runs
 from emea.encoders.joint_graph import JointGraph, counterparts
 from emea.encoders.objective import Objective
+from emea.encoders.settings import IPTransEObjectiveSettings, IPTransESettings
 from emea.matching.candidates import mutual_best, top_candidates
 from emea.matching.similarity import Cosine
 
@@ -19,7 +20,9 @@ from emea.matching.similarity import Cosine
 def equal_pairs(values: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:
     """Return all index pairs ``(i, j)`` with ``values[i] == keys[j]``, ascending."""
     order = np.argsort(keys, kind="stable")
-    starts, ends = (np.searchsorted(keys[order], values, side) for side in ("left", "right"))
+    starts, ends = (
+        np.searchsorted(keys[order], values, side) for side in ("left", "right")
+    )
     first = np.repeat(np.arange(len(values)), ends - starts)
     return first, order[starts[first] + places_in_runs(ends - starts)]
 
@@ -44,7 +47,9 @@ def two_hop_pairs(triples: IntArray, num_common: int) -> IntArray:
     width = int(triples[:, [0, 2]].max()) + 1
     ends = triples[first, 0] * width + triples[second, 2]
     far = ~np.isin(ends, triples[:, 0] * width + triples[:, 2])
-    first, second, ends = first[far], second[far], ends[far]
+    first = first[far]
+    second = second[far]
+    ends = ends[far]
     patterns = triples[first, 1] * (int(triples[:, 1].max()) + 1) + triples[second, 1]
     _, pattern, counts = np.unique(patterns, return_inverse=True, return_counts=True)
     common = np.argsort(-counts, kind="stable")[:num_common]
@@ -62,7 +67,8 @@ def composed_relations(triples: IntArray, max_ends: int) -> tuple[IntArray, IntA
         ``[num_paths, 3]`` paths (r1, r2, r), and ``[num_paths]`` their numbers of ends.
     """
     head, relation, tail = triples.T
-    num_relations, width = relation.max(initial=0) + 1, tail.max(initial=0) + 1
+    num_relations = relation.max(initial=0) + 1
+    width = tail.max(initial=0) + 1
     _, group, sizes = np.unique(
         head * num_relations + relation, return_inverse=True, return_counts=True
     )
@@ -70,7 +76,9 @@ def composed_relations(triples: IntArray, max_ends: int) -> tuple[IntArray, IntA
     first, second = consecutive_triples(triples)
     num_ends = num_tails[first] * num_tails[second]
     near = num_ends <= max_ends
-    first, second, num_ends = first[near], second[near], num_ends[near]
+    first = first[near]
+    second = second[near]
+    num_ends = num_ends[near]
     path, direct = equal_pairs(head[first] * width + tail[second], head * width + tail)
     steps = first[path], second[path], direct
     return np.stack([relation[step] for step in steps], axis=1), num_ends[path]
@@ -93,7 +101,12 @@ class IPTransE(nn.Module):
     paths: Tensor
     path_ends: Tensor
 
-    def __init__(self, graph: JointGraph, dim: int, max_ends: int) -> None:
+    def __init__(
+        self,
+        graph: JointGraph,
+        dim: int = IPTransESettings.dim,
+        max_ends: int = IPTransESettings.max_ends,
+    ) -> None:
         super().__init__()
         self.num_source = graph.num_source
         self.entities = truncated_normal(graph.num_entities, dim)
@@ -102,7 +115,11 @@ class IPTransE(nn.Module):
         self.register_buffer("row_of", torch.arange(graph.num_entities))
         triples = graph.triples()
         paths, num_ends = composed_relations(triples, max_ends)
-        for name, values in (("triples", triples), ("paths", paths), ("path_ends", num_ends)):
+        for name, values in (
+            ("triples", triples),
+            ("paths", paths),
+            ("path_ends", num_ends),
+        ):
             tensor = torch.from_numpy(np.ascontiguousarray(values))
             self.register_buffer(name, tensor, persistent=False)
 
@@ -132,7 +149,9 @@ def truncated_normal(size: int, dim: int) -> nn.Parameter:
     """Return normal values of variance ``1 / dim``, truncated at two standard deviations."""
     scale = dim**-0.5
     rows = torch.empty(size, dim)
-    return nn.Parameter(nn.init.trunc_normal_(rows, std=scale, a=-2 * scale, b=2 * scale))
+    return nn.Parameter(
+        nn.init.trunc_normal_(rows, std=scale, a=-2 * scale, b=2 * scale)
+    )
 
 
 class IPTransEObjective(Objective):
@@ -162,10 +181,10 @@ class IPTransEObjective(Objective):
 
     def __init__(
         self,
-        margin: float,
-        path_weight: float,
-        batch_size: int,
-        threshold: float,
+        margin: float = IPTransEObjectiveSettings.margin,
+        path_weight: float = IPTransEObjectiveSettings.path_weight,
+        batch_size: int = IPTransEObjectiveSettings.batch_size,
+        threshold: float = IPTransEObjectiveSettings.threshold,
     ) -> None:
         super().__init__()
         self.margin = margin
@@ -218,8 +237,11 @@ class IPTransEObjective(Objective):
         # the triple, then with its head and with its tail replaced by a soft counterpart
         heads = torch.cat([head, self.soft_partner[head], head])
         tails = torch.cat([tail, tail, self.soft_partner[tail]])
-        weights = torch.cat([torch.ones_like(head), self.soft_weight[head], self.soft_weight[tail]])
-        false, at_head = false.repeat(3), at_head.repeat(3)
+        weights = torch.cat(
+            [torch.ones_like(head), self.soft_weight[head], self.soft_weight[tail]]
+        )
+        false = false.repeat(3)
+        at_head = at_head.repeat(3)
         false_heads = torch.where(at_head, false, heads)
         false_tails = torch.where(at_head, tails, false)
         ends = encoder.entity_rows(torch.cat([heads, false_heads, tails, false_tails]))
@@ -229,7 +251,8 @@ class IPTransEObjective(Objective):
         return (weights * torch.relu(self.margin + near - far)).sum()
 
     def _path_loss(self, encoder: IPTransE, relations: Tensor) -> Tensor:
-        num_paths, device = len(encoder.paths), relations.device
+        num_paths = len(encoder.paths)
+        device = relations.device
         size = max(1, num_paths // self.steps_per_epoch(0))
         picked = torch.randint(num_paths, (size,), device=device)
         first, second, direct = encoder.paths.index_select(0, picked).unbind(1)
@@ -248,15 +271,20 @@ class IPTransEObjective(Objective):
         free = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
         free[links.flatten()] = False
         ids = free.nonzero().squeeze(1)
-        source, target = ids[ids < encoder.num_source], ids[ids >= encoder.num_source]
+        source = ids[ids < encoder.num_source]
+        target = ids[ids >= encoder.num_source]
         self.soft_weight.zero_()
         if not len(source) or not len(target):
             return
         similarity = Cosine()(rows[source], rows[target])
         found = top_candidates(similarity, 1)
-        best, cosines = found.targets[:, 0], found.scores[:, 0]
+        best = found.targets[:, 0]
+        cosines = found.scores[:, 0]
         taken = mutual_best(best, similarity) & (cosines > self.threshold)
-        source, target = source[taken], target[best[taken]]
+        if self.rejected is not None:
+            taken &= ~self.rejected(source, target[best] - encoder.num_source)
+        source = source[taken]
+        target = target[best[taken]]
         scores = cosines[taken].to(self.soft_weight.dtype)
         for one, other in ((source, target), (target, source)):
             self.soft_partner[one] = other

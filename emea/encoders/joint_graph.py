@@ -61,7 +61,9 @@ class JointGraph:
         """
         edges, relations = self._edge_relations()
         if opposite:
-            relations = (relations + self.num_relations) % max(1, 2 * self.num_relations)
+            relations = (relations + self.num_relations) % max(
+                1, 2 * self.num_relations
+            )
         sizes = [self.num_entities, 2 * self.num_relations]
         rows, cols = distinct_rows([self.edge_rows[edges], relations], sizes)
         return rows, cols
@@ -71,7 +73,9 @@ class JointGraph:
         edges, relations = self._edge_relations()
         forward = relations < self.num_relations
         edges = edges[forward]
-        return np.stack([self.edge_rows[edges], relations[forward], self.edge_cols[edges]], axis=1)
+        return np.stack(
+            [self.edge_rows[edges], relations[forward], self.edge_cols[edges]], axis=1
+        )
 
     def _edge_relations(self) -> tuple[IntArray, IntArray]:
         """Return the edge and directed relation of each member of each edge's relation set."""
@@ -92,7 +96,8 @@ class JointGraph:
 
 def join_graphs(pair: GraphPair) -> JointGraph:
     """Return the joint graph of a pair of graphs."""
-    source, target = pair.source, pair.target
+    source = pair.source
+    target = pair.target
     num_entities = source.num_entities + target.num_entities
     num_relations = source.num_relations + target.num_relations
     shift = np.array([source.num_entities, source.num_relations, source.num_entities])
@@ -106,7 +111,9 @@ def join_graphs(pair: GraphPair) -> JointGraph:
         [num_entities, num_entities, 2 * num_relations],
     )
     starts = run_starts(rows, cols)
-    edge_sets, set_rows, set_relations = _relation_sets(relations, starts, 2 * num_relations)
+    edge_sets, set_rows, set_relations = _relation_sets(
+        relations, starts, 2 * num_relations
+    )
     return JointGraph(
         num_source=source.num_entities,
         num_entities=num_entities,
@@ -133,7 +140,9 @@ def _relation_sets(
     names = relations[starts].astype(np.uint64)
     several = np.flatnonzero(sizes > 1)
     if len(several):
-        random = np.random.default_rng(0).integers(0, 2**64, num_directed, dtype=np.uint64)
+        random = np.random.default_rng(0).integers(
+            0, 2**64, num_directed, dtype=np.uint64
+        )
         sums = np.add.reduceat(random[relations], starts)
         _, numbers = np.unique(sums[several], return_inverse=True)
         names[several] = num_directed + numbers.astype(np.uint64)
@@ -143,7 +152,9 @@ def _relation_sets(
     example[edge_sets] = np.arange(len(edge_sets))
     set_sizes = sizes[example]
     set_rows = np.repeat(np.arange(len(example)), set_sizes)
-    set_relations = relations[np.repeat(starts[example], set_sizes) + places_in_runs(set_sizes)]
+    set_relations = relations[
+        np.repeat(starts[example], set_sizes) + places_in_runs(set_sizes)
+    ]
     return edge_sets, set_rows, set_relations
 
 

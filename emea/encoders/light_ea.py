@@ -1,13 +1,22 @@
 """LightEA (Mao et al., EMNLP 2022): label propagation without training."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.kernels.sparse_pattern import SparsePattern, matmul, transposed_matmul
+from emea.encoders.memory import FLOAT, EncoderMemory, RunSizes
 from emea.encoders.objective import Objective
+from emea.encoders.settings import LabelPropagationSettings, LightEASettings
 from emea.errors import ConfigError
+from emea.kernels.sparse_pattern import (
+    SparsePattern,
+    matmul,
+    transposed_matmul,
+)
 
 TINY = 1e-12
 
@@ -64,11 +73,12 @@ class LightEA(nn.Module):
     def __init__(
         self,
         graph: JointGraph,
-        dim: int,
-        depth: int,
-        output_dim: int,
-        self_weight: float,
-        whitening: float,
+        dim: int = LightEASettings.dim,
+        depth: int = LightEASettings.depth,
+        output_dim: int = LightEASettings.output_dim,
+        *,
+        self_weight: float = LightEASettings.self_weight,
+        whitening: float = LightEASettings.whitening,
     ) -> None:
         super().__init__()
         self.dim = dim
@@ -83,15 +93,28 @@ class LightEA(nn.Module):
         self._build_patterns(graph)
 
     def _build_patterns(self, graph: JointGraph) -> None:
-        size, sets, relations = graph.num_entities, graph.num_sets, 2 * graph.num_relations
+        size = graph.num_entities
+        sets = graph.num_sets
+        relations = 2 * graph.num_relations
         self.edges = SparsePattern(graph.edge_rows, graph.edge_cols, (size, size))
-        self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
-        self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
+        self.incident = SparsePattern(
+            *graph.incident_relations(), shape=(size, relations)
+        )
+        self.members = SparsePattern(
+            graph.set_rows, graph.set_relations, (sets, relations)
+        )
         multiplicity = np.bincount(graph.set_rows, minlength=sets)[graph.edge_sets]
         degrees = np.bincount(graph.edge_rows, weights=multiplicity, minlength=size)
-        for name, values in (("multiplicity", multiplicity.astype(float)), ("degrees", degrees)):
-            self.register_buffer(name, torch.from_numpy(values).float(), persistent=False)
-        self.register_buffer("edge_sets", torch.from_numpy(graph.edge_sets), persistent=False)
+        for name, values in (
+            ("multiplicity", multiplicity.astype(float)),
+            ("degrees", degrees),
+        ):
+            self.register_buffer(
+                name, torch.from_numpy(values).float(), persistent=False
+            )
+        self.register_buffer(
+            "edge_sets", torch.from_numpy(graph.edge_sets), persistent=False
+        )
 
     def forward(self) -> Tensor:
         """Return the embeddings for the links propagated last; zeros before the first call."""
@@ -127,7 +150,9 @@ class LightEA(nn.Module):
 
     def projections(self) -> tuple[Tensor, Tensor]:
         """Return ``[layers, dim, output_dim]`` random matrices for entity and relation features."""
-        matrices = self._random(1, 2 * self.depth + 1, self.dim, self.embedding.shape[1])
+        matrices = self._random(
+            1, 2 * self.depth + 1, self.dim, self.embedding.shape[1]
+        )
         return matrices[: self.depth + 1], matrices[self.depth + 1 :]
 
     def label_features(self, links: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -179,6 +204,19 @@ class LightEA(nn.Module):
             out.index_add_(0, self.edges.rows[part], messages)
         return out
 
+    @staticmethod
+    def estimated_memory(
+        encoder: Mapping[str, Any], objective: Mapping[str, Any], sizes: RunSizes
+    ) -> EncoderMemory:
+        """Return the memory of a run with these settings of the encoder and its objective."""
+        dim = encoder["dim"]
+        depth = encoder["depth"]
+        width = encoder["output_dim"]
+        per_column = FLOAT * sizes.num_entities
+        layers = per_column * ((depth + 5) * dim + 4 * width)
+        projections = FLOAT * (2 * depth + 1) * dim * width
+        return EncoderMemory(width, layers + 2 * projections, per_column * width)
+
 
 class Projection:
     """Computes a random projection of the concatenated layers, scaled to unit length.
@@ -207,7 +245,9 @@ class Projection:
 
 def normalize_(rows: Tensor) -> Tensor:
     """Scale each row to unit length, in place; rows of zeros do not change."""
-    return rows.div_(torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_(min=TINY))
+    return rows.div_(
+        torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_(min=TINY)
+    )
 
 
 def whitened(rows: Tensor, strength: float) -> Tensor:
@@ -231,7 +271,7 @@ class LabelPropagation(Objective):
             pseudo-labels.
     """
 
-    def __init__(self, weighted: bool) -> None:
+    def __init__(self, weighted: bool = LabelPropagationSettings.weighted) -> None:
         super().__init__()
         self.weighted = weighted
 

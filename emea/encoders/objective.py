@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from emea.matching.rejected_pairs import RejectedPairs
+
 
 class Objective(nn.Module, ABC):
     """Interface of the loss of an encoder on links; one call is one optimisation step.
@@ -19,9 +21,12 @@ class Objective(nn.Module, ABC):
         link_weights: ``[num_links]`` weight of each link of the turn; ``None`` means equal weights.
             An objective that samples links uses them as sampling weights. An objective that uses
             all links at once ignores them.
+        rejected: Pairs of source and target entities, in the ids of their graphs, that an objective
+            must not take for counterparts; ``None`` if there are none.
     """
 
     link_weights: Tensor | None = None
+    rejected: RejectedPairs | None = None
 
     @abstractmethod
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
@@ -74,14 +79,17 @@ def drawn_links(
             with weights only the offset. This takes less time on a GPU, but a batch that is
             smaller than the number of links then contains neighbouring links.
     """
-    num_links, device = len(links), links.device
+    num_links = len(links)
+    device = links.device
     if weights is None:
         if keep_order:
             start = torch.randint(num_links, (1,), device=device)
             return (torch.arange(size, device=device) + start) % num_links
         return _random_order(num_links, device).repeat(-(-size // num_links))[:size]
     order = None if keep_order else _random_order(num_links, device)
-    ends = _running_sums((weights if order is None else weights.index_select(0, order)).double())
+    ends = _running_sums(
+        (weights if order is None else weights.index_select(0, order)).double()
+    )
     places = torch.arange(size, device=device) + torch.rand(1, device=device)
     picked = torch.searchsorted(ends, places * (ends[-1] / size), right=True)
     # rounding may put the last position after the last end, where links may have no weight
@@ -131,7 +139,9 @@ class Ensemble(nn.Module):
     def forward(self) -> Tensor:
         """Return the joined embeddings of all entities."""
         scales = self.weights.sqrt()
-        rows = [scale * part for scale, part in zip(scales, self.member_rows(), strict=True)]
+        rows = [
+            scale * part for scale, part in zip(scales, self.member_rows(), strict=True)
+        ]
         return torch.cat(rows, dim=1)
 
     def member_rows(self) -> Iterator[Tensor]:

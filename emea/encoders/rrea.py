@@ -1,12 +1,18 @@
 """RREA: relational reflection entity alignment (Mao et al., CIKM 2020), and its margin loss."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.kernels.pair_distance import margin_loss, pair_distances
+from emea.encoders.memory import EncoderMemory, RunSizes, reflection_memory
 from emea.encoders.objective import Objective, drawn_links
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
+from emea.encoders.settings import MarginSettings, RREASettings
+from emea.kernels.margin_loss import margin_loss
+from emea.kernels.pair_distance import pair_distances
 
 
 class RREA(nn.Module):
@@ -27,23 +33,37 @@ class RREA(nn.Module):
 
     Shapes:
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
+
+    Example:
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> from emea.encoders.joint_graph import join_graphs
+        >>> graph = join_graphs(synthetic_pair(num_entities=20))
+        >>> encoder = RREA(graph, dim=4, depth=2, dropout=0.0, opposite_relations=False)
+        >>> encoder().shape == (graph.num_entities, 2 * 3 * 4)
+        True
     """
 
     def __init__(
         self,
         graph: JointGraph,
-        dim: int,
-        depth: int,
-        dropout: float,
-        opposite_relations: bool,
+        dim: int = RREASettings.dim,
+        depth: int = RREASettings.depth,
+        dropout: float = RREASettings.dropout,
+        opposite_relations: bool = RREASettings.opposite_relations,
     ) -> None:
         super().__init__()
-        self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
+        self.entities = nn.Parameter(
+            torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05)
+        )
         relations = torch.empty(2 * graph.num_relations, dim).uniform_(-0.05, 0.05)
         self.relations = nn.Parameter(relations)
         bound = (6.0 / (3 * dim + 1)) ** 0.5  # Glorot: 3 * dim inputs, 1 output
-        self.neighbour_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
-        self.relation_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
+        self.neighbour_attention = nn.Parameter(
+            torch.empty(depth, dim).uniform_(-bound, bound)
+        )
+        self.relation_attention = nn.Parameter(
+            torch.empty(depth, dim).uniform_(-bound, bound)
+        )
         self.means = NeighbourhoodMeans(graph, opposite_relations)
         self.layers = ReflectionLayers(graph, torch.relu, dropout)
 
@@ -55,6 +75,14 @@ class RREA(nn.Module):
         starts = self.means(self.entities, self.relations)
         rows: Tensor = self.layers(starts, self.relations, by_neighbour, by_relation)
         return rows
+
+    @staticmethod
+    def estimated_memory(
+        encoder: Mapping[str, Any], objective: Mapping[str, Any], sizes: RunSizes
+    ) -> EncoderMemory:
+        """Return the memory of a run with these settings of the encoder and its objective."""
+        num_copies = 7.0 if sizes.is_cpu else 4.0
+        return reflection_memory(encoder["dim"], encoder["depth"], sizes, num_copies)
 
 
 class MarginObjective(Objective):
@@ -70,7 +98,11 @@ class MarginObjective(Objective):
             means the number of entities, as in the reference runs.
     """
 
-    def __init__(self, margin: float, batch_size: int | None) -> None:
+    def __init__(
+        self,
+        margin: float = MarginSettings.margin,
+        batch_size: int | None = MarginSettings.batch_size,
+    ) -> None:
         super().__init__()
         self.margin = margin
         self.batch_size = batch_size
@@ -84,7 +116,9 @@ class MarginObjective(Objective):
         keep_order = rows.is_cuda and size >= len(links)
         picked = drawn_links(links, size, self.link_weights, keep_order)
         source, target = (ids.index_select(0, picked) for ids in links.unbind(1))
-        false_source, false_target = torch.randint(len(rows), (2, size), device=rows.device)
+        false_source, false_target = torch.randint(
+            len(rows), (2, size), device=rows.device
+        )
         # the distance of a repeated link is computed once
         if self.link_weights is None:
             num_distinct = min(len(links), size)

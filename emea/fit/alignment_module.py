@@ -1,4 +1,4 @@
-"""The LightningModule that trains any encoder."""
+"""The module that trains any encoder, in blocks of optimisation steps."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
@@ -25,7 +24,7 @@ from emea.fit.training_checks import (
     check_rows,
     loss_error,
 )
-from emea.runtime.kernels import can_capture
+from emea.kernels.choice import can_capture
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -44,12 +43,12 @@ class Loss(NamedTuple):
     metric: str
 
 
-class AlignmentModule(pl.LightningModule):
+class AlignmentModule(nn.Module):
     """Trains an encoder on links between its two graphs.
 
-    One Lightning batch is a block of optimisation steps. Lightning's overhead of about a
-    millisecond then occurs once per block, not once per step. One Lightning epoch is a turn: labels
-    may change between turns, while weights and optimiser are kept.
+    A fit runs blocks of optimisation steps. A turn of a fit has one set of labels; they may change
+    between turns, while weights and optimiser are kept. `emea.fit.lightning_trainer` lets Lightning
+    run the blocks, and `emea.fit.direct_fit` runs them itself if there is nothing to optimise.
 
     A fit trains one encoder or several members of an ensemble. The members take each step side by
     side: on a CPU in turn, and on a GPU in one CUDA graph in which their kernels overlap. Steps,
@@ -76,9 +75,7 @@ class AlignmentModule(pl.LightningModule):
         active_members: The members of the ensemble that a fit trains; ``(0,)`` for one encoder. If
             there are several, each must have an optimiser.
         graph_memory: The device memory of CUDA graphs, which is released after the last fit.
-        turn_is_over: Whether the remaining blocks of the turn are skipped; callbacks may set it.
-        logs_losses: Whether each block's last loss goes through Lightning's ``log``, which costs
-            about as much time as the rest of Lightning's work on a batch.
+        turn_is_over: Whether the remaining blocks of the turn are skipped; hooks may set it.
     """
 
     def __init__(
@@ -86,6 +83,7 @@ class AlignmentModule(pl.LightningModule):
         encoder: nn.Module,
         objective: Objective | nn.ModuleList,
         optimizer: OptimizerFactory | Sequence[OptimizerFactory | None] | None,
+        *,
         num_source: int,
         num_target: int,
         cuda_graph: bool = True,
@@ -96,8 +94,9 @@ class AlignmentModule(pl.LightningModule):
             check_encoder(member)
             if make_optimizer is None and any(True for _ in member.parameters()):
                 name = type(member).__name__
-                raise ConfigError(f"{name} has weights to train, so it needs a model.optimizer.")
-        self.automatic_optimization = False
+                raise ConfigError(
+                    f"{name} has weights to train, so it needs a model.optimizer."
+                )
         self.num_source = num_source
         self.num_target = num_target
         self._optimizer_makers = makers
@@ -110,7 +109,6 @@ class AlignmentModule(pl.LightningModule):
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
         self.losses: list[Loss] = []
-        self.logs_losses = True
         self.encoder, self.objective = encoder, objective
         for one, member in zip(_objectives(objective), _members(encoder), strict=True):
             self._attach(one, member)
@@ -118,7 +116,9 @@ class AlignmentModule(pl.LightningModule):
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Return a new optimiser for each active member that has parameters to train."""
         optimizers = []
-        for member, (objective, encoder) in zip(self.active_members, self.trained(), strict=True):
+        for member, (objective, encoder) in zip(
+            self.active_members, self.trained(), strict=True
+        ):
             make_optimizer = self._optimizer_makers[member]
             if make_optimizer is not None:
                 # an objective may have parameters, too
@@ -138,14 +138,19 @@ class AlignmentModule(pl.LightningModule):
 
     def trained(self) -> list[tuple[Objective, nn.Module]]:
         """Return the objective and the encoder of each active member."""
-        objectives, encoders = _objectives(self.objective), _members(self.encoder)
-        return [(objectives[member], encoders[member]) for member in self.active_members]
+        objectives = _objectives(self.objective)
+        encoders = _members(self.encoder)
+        return [
+            (objectives[member], encoders[member]) for member in self.active_members
+        ]
 
     def has_optimizer(self, member: int) -> bool:
         """Return whether a member has parameters to train."""
         return self._optimizer_makers[member] is not None
 
-    def renew_member(self, member: int, encoder: nn.Module, objective: Objective) -> None:
+    def renew_member(
+        self, member: int, encoder: nn.Module, objective: Objective
+    ) -> None:
         """Start the next fit of one member with another encoder of the same type."""
         if isinstance(self.encoder, Ensemble):
             assert isinstance(self.objective, nn.ModuleList)
@@ -161,39 +166,40 @@ class AlignmentModule(pl.LightningModule):
 
         def check_first(encoder: nn.Module, _: Any, rows: Any) -> None:
             handle.remove()
-            check_rows(rows, encoder, self.num_source + self.num_target, self.num_steps_done)
+            check_rows(
+                rows, encoder, self.num_source + self.num_target, self.num_steps_done
+            )
             check_gradient(rows, encoder)
 
         # a wrong number of rows would cause an index error inside the objective
         handle = encoder.register_forward_hook(check_first)
 
-    def on_train_epoch_start(self) -> None:
+    def start_turn(self) -> None:
         """Drop the step of the last turn, because it refers to that turn's links and optimiser."""
         self._step = None
         self.num_steps_of_turn = 0
         self.turn_is_over = False
 
-    def on_train_batch_start(self, batch: StepBlock, batch_idx: int) -> int | None:
-        """Return -1 to make Lightning skip the rest of its epoch."""
-        return -1 if self.turn_is_over else None
-
-    def on_fit_start(self) -> None:
-        """Set the step counter of the new Trainer to the steps of the run so far."""
-        self._set_global_step()
-
-    def on_fit_end(self) -> None:
+    def end_fit(self) -> None:
         """Drop the step and the gradients; the next fit uses the memory of their CUDA graph."""
         self._step = None
         self.zero_grad(set_to_none=True)
         self.graph_memory.release_if_large()
 
-    def training_step(self, block: StepBlock, batch_idx: int) -> None:
-        """Run a block of steps on the links of the block."""
+    def run_block(
+        self, block: StepBlock, optimizers: Sequence[torch.optim.Optimizer]
+    ) -> None:
+        """Run a block of steps on the links of the block.
+
+        Args:
+            block: The labels of each active member, and the number of steps.
+            optimizers: Those of `configure_optimizers` for this fit.
+        """
         trained = list(zip(self.trained(), block.labels, strict=True))
         if self._step is None:
             for (objective, _), labels in trained:
                 objective.weigh(labels.weights)
-            self._step = self.new_step(block.labels, self.trainer.optimizers)
+            self._step = self.new_step(block.labels, optimizers)
         like = block.labels[0].links
         losses = like.new_empty(block.num_steps, len(trained), dtype=torch.float32)
         for step in range(block.num_steps):
@@ -201,26 +207,12 @@ class AlignmentModule(pl.LightningModule):
                 objective.before_step(encoder, labels.links, self.num_steps_of_turn)
             losses[step] = self._step()
             self.num_steps_of_turn += 1
-        for member, of_member in zip(self.active_members, losses.T.tolist(), strict=True):
+        for member, of_member in zip(
+            self.active_members, losses.T.tolist(), strict=True
+        ):
             self._record(of_member, member)
             self.num_steps_done += block.num_steps
         self.num_epochs_done += block.total_steps / block.steps_per_epoch
-        self._set_global_step()
-        if self.logs_losses:
-            for loss in self.losses[-len(trained) :]:
-                self.log(loss.metric, loss.value, batch_size=1)
-        if self.logs_losses and self.trainer.loggers:
-            # loggers use the value of "step" as the position of logged values
-            self.log("step", float(self.num_steps_done), batch_size=1)
-
-    def _set_global_step(self) -> None:
-        """Set Lightning's ``global_step`` to the optimisation steps of the run.
-
-        Lightning counts calls of its own optimiser wrapper. Steps do not use the wrapper: it
-        costs time, and a step that is replayed as a CUDA graph does not call an optimiser.
-        """
-        progress = self.trainer.fit_loop.epoch_loop.manual_optimization.optim_step_progress
-        progress.total.ready = progress.total.completed = self.num_steps_done
 
     def new_step(
         self, labels: Sequence[Labels], optimizers: Sequence[torch.optim.Optimizer]
@@ -268,7 +260,9 @@ class AlignmentModule(pl.LightningModule):
         """
         with self._evaluating():
             rows = self.encoder()
-        check_rows(rows, self.encoder, self.num_source + self.num_target, self.num_steps_done)
+        check_rows(
+            rows, self.encoder, self.num_source + self.num_target, self.num_steps_done
+        )
         # half precision is only for training: search and reasoning need single precision
         kind = torch.promote_types(rows.dtype, torch.float32)
         rows = rows.detach().to(kind, copy=True)
@@ -286,10 +280,15 @@ class AlignmentModule(pl.LightningModule):
     def _record(self, losses: list[float], member: int) -> None:
         """Keep the last loss of a member's block, and check that all losses are finite."""
         metric = "loss" if self.num_members == 1 else f"loss/encoder_{member + 1}"
-        bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
+        bad = next(
+            (step for step, loss in enumerate(losses) if not math.isfinite(loss)), None
+        )
         if bad is not None:
-            earlier = [loss.value for loss in self.losses if loss.metric == metric] + losses[:bad]
-            step, which = self.num_steps_done + bad + 1, None if self.num_members == 1 else member
+            earlier = [
+                loss.value for loss in self.losses if loss.metric == metric
+            ] + losses[:bad]
+            step = self.num_steps_done + bad + 1
+            which = None if self.num_members == 1 else member
             raise loss_error(losses[bad], step, earlier, which)
         self.losses.append(Loss(self.num_steps_done + len(losses), losses[-1], metric))
 

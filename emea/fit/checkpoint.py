@@ -19,12 +19,17 @@ from emea.fit.training_parts import TrainingParts
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
 from emea.record.checked_files import BackgroundWriter, write_atomic
-from emea.record.run_folder import CHECKPOINT_FILE
+from emea.record.file_names import CHECKPOINT_FILE
 
 logger = logging.getLogger(__name__)
 
 PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
-LINKS, LINK_WEIGHTS, RANDOM_CPU, RANDOM_CUDA = "links", "link_weights", "random.cpu", "random.cuda"
+LINKS, LINK_WEIGHTS, RANDOM_CPU, RANDOM_CUDA = (
+    "links",
+    "link_weights",
+    "random.cpu",
+    "random.cuda",
+)
 MEMBER_LINKS, MEMBER_WEIGHTS = "member_links.", "member_link_weights."
 
 
@@ -105,16 +110,21 @@ def resumable(folder: Path) -> Path | None:
     Raises:
         DataError: If the only checkpoint is damaged.
     """
-    latest, previous = folder / CHECKPOINT_FILE, folder / PREVIOUS_FILE
+    latest = folder / CHECKPOINT_FILE
+    previous = folder / PREVIOUS_FILE
     try:
         if latest.exists() and load_progress(latest) is not None:
             return latest
     except DataError as error:
         if not previous.exists() or load_progress(previous) is None:
-            raise DataError(f"{error}. Remove it to start the run from its beginning.") from error
+            raise DataError(
+                f"{error}. Remove it to start the run from its beginning."
+            ) from error
         logger.warning("%s. Resuming from the previous checkpoint instead.", error)
         latest.unlink()  # the next checkpoint would replace the previous one by it
-    return previous if previous.exists() and load_progress(previous) is not None else None
+    return (
+        previous if previous.exists() and load_progress(previous) is not None else None
+    )
 
 
 def load_progress(path: Path) -> Progress | None:
@@ -124,7 +134,9 @@ def load_progress(path: Path) -> Progress | None:
     if saved is None:
         return None
     with checkpoint_errors(path):
-        arrays = {name: value.numpy() for name, value in below(tensors, "observer.").items()}
+        arrays = {
+            name: value.numpy() for name, value in below(tensors, "observer.").items()
+        }
         progress = Progress(saved["num_stages"], saved["observer"], arrays)
         if not isinstance(progress.num_stages, int) or progress.num_stages < 1:
             raise ValueError(f"{progress.num_stages} stages cannot be done")
@@ -182,12 +194,17 @@ def load_weights(path: Path, parts: TrainingParts) -> None:
 
 
 def _restore_module(
-    module: AlignmentModule, tensors: dict[str, Tensor], plain: dict[str, Any], generators: bool
+    module: AlignmentModule,
+    tensors: dict[str, Tensor],
+    plain: dict[str, Any],
+    generators: bool,
 ) -> None:
     try:
         module.load_state_dict(below(tensors, "module."))
     except RuntimeError as error:
-        raise DataError("the checkpoint belongs to another model or pair of graphs") from error
+        raise DataError(
+            "the checkpoint belongs to another model or pair of graphs"
+        ) from error
     module.num_steps_done = int(plain["num_steps_done"])
     if generators:
         torch.set_rng_state(tensors[RANDOM_CPU])
@@ -210,7 +227,9 @@ def _label_tensors(data: LabelDataModule) -> dict[str, Tensor]:
 def _restore_labels(tensors: Mapping[str, Tensor], data: LabelDataModule) -> None:
     num_members = sum(name.startswith(MEMBER_LINKS) for name in tensors)
     labels = [
-        Labels(tensors[f"{MEMBER_LINKS}{member}"], tensors.get(f"{MEMBER_WEIGHTS}{member}"))
+        Labels(
+            tensors[f"{MEMBER_LINKS}{member}"], tensors.get(f"{MEMBER_WEIGHTS}{member}")
+        )
         for member in range(num_members)
     ]
     data.restore(labels or [Labels(tensors[LINKS], tensors.get(LINK_WEIGHTS))])

@@ -20,7 +20,9 @@ class OptimisationStep:
             the loss.
     """
 
-    def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer | None) -> None:
+    def __init__(
+        self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer | None
+    ) -> None:
         self.loss = loss
         self.optimizer = optimizer
 
@@ -48,7 +50,9 @@ class MemberSteps:
     """
 
     def __init__(
-        self, steps: Sequence[OptimisationStep], streams: Sequence[torch.cuda.Stream] = ()
+        self,
+        steps: Sequence[OptimisationStep],
+        streams: Sequence[torch.cuda.Stream] = (),
     ) -> None:
         self.steps = steps
         self.streams = streams
@@ -103,7 +107,9 @@ class GraphMemory:
             self._member_streams.append(torch.cuda.Stream())  # type: ignore[no-untyped-call]
         return self._member_streams[:num_members]
 
-    def capture(self, step: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+    def capture(
+        self, step: Callable[[], Tensor]
+    ) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         """Return a graph of a step and the tensor that holds its loss after each replay."""
         graph = torch.cuda.CUDAGraph()
         pool = () if self._last is None else (self._last.pool(),)

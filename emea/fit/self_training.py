@@ -1,23 +1,23 @@
 """Semi-supervised training on the encoder's own mutual nearest pairs."""
 
 import logging
-from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.step_block import LabelDataModule
+from emea.fit.fit_hook import FitHook, Turn
+from emea.fit.settings import EPOCHS_PER_TURN, SemiSettings
 from emea.matching.candidates import mutual_pairs
+from emea.matching.rejected_pairs import RejectedPairs
 from emea.matching.similarity import Decoder
 
 logger = logging.getLogger(__name__)
 
 
-class SelfTraining(pl.Callback):
+class SelfTraining(FitHook):
     """Adds mutual nearest pairs of unlabelled entities to the labels between the turns of a fit.
 
     An added pair is kept, and its entities count as labelled from then on. The similarity is
@@ -35,26 +35,27 @@ class SelfTraining(pl.Callback):
         self,
         visible: Visible,
         decoder: Decoder,
-        turns: int,
-        epochs_per_turn: int = 100,
+        turns: int = SemiSettings.turns,
+        epochs_per_turn: int = EPOCHS_PER_TURN,
     ) -> None:
         self.visible = visible
         self.decoder = decoder
         self.turns = turns
         self.epochs_per_turn = epochs_per_turn
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_turn_end(self, turn: Turn) -> None:
         """Add mined pairs to the labels and set the length of the next turn, if any."""
-        data: Any = trainer.datamodule  # type: ignore[attr-defined]
-        assert isinstance(pl_module, AlignmentModule) and isinstance(data, LabelDataModule)
-        assert trainer.max_epochs is not None
-        if trainer.current_epoch + 1 == trainer.max_epochs:
+        if turn.is_last:
             return
+        module = turn.module
+        data = turn.data
         labels = data.labels
-        mined = self.mined(pl_module, labels)
+        mined = self.mined(module, labels)
         data.add(mined)
-        data.plan(self.epochs_per_turn, pl_module.steps_per_epoch(len(data.links)))
-        logger.info("Self-training: added %d pairs to %d labels", len(mined), len(labels))
+        data.plan(self.epochs_per_turn, module.steps_per_epoch(len(data.links)))
+        logger.info(
+            "Self-training: added %d pairs to %d labels", len(mined), len(labels)
+        )
 
     def mined(self, module: AlignmentModule, labels: IntArray) -> IntArray:
         """Return ``[num_pairs, 2]`` mutual nearest pairs among the unlabelled entities."""
@@ -64,13 +65,20 @@ class SelfTraining(pl.Callback):
         targets = _unlabelled(self.visible.mining_targets, labels[:, 1], len(target))
         if not len(sources) or not len(targets):
             return np.zeros((0, 2), dtype=np.int64)
-        rows, cols = (torch.from_numpy(ids).to(source.device) for ids in (sources, targets))
-        similarity = self.decoder(source.index_select(0, rows), target.index_select(0, cols))
+        rows, cols = (
+            torch.from_numpy(ids).to(source.device) for ids in (sources, targets)
+        )
+        similarity = self.decoder(
+            source.index_select(0, rows), target.index_select(0, cols)
+        )
         first, second = mutual_pairs(similarity).cpu().numpy().T
-        return np.stack([sources[first], targets[second]], axis=1)
+        found = np.stack([sources[first], targets[second]], axis=1)
+        return RejectedPairs(self.visible.rejected).left_out_of(found)
 
 
-def _unlabelled(pool: IntArray | None, labelled: IntArray, num_entities: int) -> IntArray:
+def _unlabelled(
+    pool: IntArray | None, labelled: IntArray, num_entities: int
+) -> IntArray:
     """Return the unlabelled entities of the pool, sorted by id.
 
     The order of the pool must not be kept, because in a pool that comes from links the position of

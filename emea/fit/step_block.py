@@ -1,10 +1,9 @@
-"""Blocks of optimisation steps, and the data module that provides them."""
+"""Blocks of optimisation steps, and the labels from which they are made."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -31,27 +30,39 @@ class StepBlock(NamedTuple):
         """Number of steps of all encoders together."""
         return self.num_steps * len(self.labels)
 
+    def to(self, device: torch.device) -> "StepBlock":
+        """Return the block with its labels on a device."""
+        labels = [
+            Labels(links.to(device), None if weights is None else weights.to(device))
+            for links, weights in self.labels
+        ]
+        return self._replace(labels=tuple(labels))
 
-def block_sizes(num_steps: int, block_size: int, stop_every: int | None = None) -> list[int]:
+
+def block_sizes(
+    num_steps: int, block_size: int, stop_every: int | None = None
+) -> list[int]:
     """Return block sizes that sum to ``num_steps``; blocks end after each ``stop_every`` steps."""
     span = stop_every or max(num_steps, 1)
     sizes = []
     for start in range(0, num_steps, span):
         length = min(span, num_steps - start)
-        sizes += [min(block_size, length - done) for done in range(0, length, block_size)]
+        sizes += [
+            min(block_size, length - done) for done in range(0, length, block_size)
+        ]
     return sizes
 
 
-class LabelDataModule(pl.LightningDataModule):
+class LabelDataModule:
     """Holds the links to train on and the number of steps of the next turn.
 
-    A fit has one or more turns. A turn is one Lightning epoch with its own labels.
+    A fit has one or more turns. Each turn has its own labels.
 
     Args:
         links: ``[num_links, 2]`` (source id, target id).
         num_source: Number of entities of the source graph, which is the first target id in the
             joint id space.
-        block_size: Number of optimisation steps per Lightning batch.
+        block_size: Number of optimisation steps per block.
         check_every: Number of epochs after which a block ends, so that callbacks can evaluate the
             model.
         num_target: Number of entities of the target graph, used to check links from a file.
@@ -68,7 +79,6 @@ class LabelDataModule(pl.LightningDataModule):
         check_every: int | None = None,
         num_target: int | None = None,
     ) -> None:
-        super().__init__()
         self.num_source = num_source
         self.num_target = num_target
         self.block_size = block_size
@@ -103,7 +113,8 @@ class LabelDataModule(pl.LightningDataModule):
         """
         offset = np.array([0, self.num_source])
         self.member_labels = [
-            Labels(torch.from_numpy(links + offset), weights) for links, weights in labels
+            Labels(torch.from_numpy(links + offset), weights)
+            for links, weights in labels
         ]
 
     def labels_of(self, member: int) -> Labels:
@@ -120,7 +131,11 @@ class LabelDataModule(pl.LightningDataModule):
             if links.dtype != torch.int64 or links.shape != (len(links), 2):
                 raise ValueError("its links are not pairs of entities")
             sources, targets = links.T
-            is_known = (sources >= 0) & (sources < self.num_source) & (targets >= self.num_source)
+            is_known = (
+                (sources >= 0)
+                & (sources < self.num_source)
+                & (targets >= self.num_source)
+            )
             if self.num_target is not None:
                 is_known &= targets < self.num_source + self.num_target
             if not is_known.all():
@@ -141,9 +156,11 @@ class LabelDataModule(pl.LightningDataModule):
         self.num_steps = num_epochs * steps_per_epoch
         self.steps_per_epoch = steps_per_epoch
 
-    def train_dataloader(self) -> DataLoader[StepBlock]:
-        """Return the blocks of the next turn."""
-        stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
+    def blocks(self) -> DataLoader[StepBlock]:
+        """Return the blocks of the next turn. Each iteration over them draws a random number."""
+        stop_every = (
+            self.check_every * self.steps_per_epoch if self.check_every else None
+        )
         sizes = block_sizes(self.num_steps, self.block_size, stop_every)
         labels = tuple(map(self.labels_of, self.active_members))
         blocks: Any = [StepBlock(labels, size, self.steps_per_epoch) for size in sizes]

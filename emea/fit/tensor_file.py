@@ -39,13 +39,17 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
         yield
     except CONTENT_ERRORS as error:
         problem = f"it lacks {error}" if isinstance(error, KeyError) else error
-        raise DataError(f"{path} is not a valid checkpoint of emea: {problem}") from error
+        raise DataError(
+            f"{path} is not a valid checkpoint of emea: {problem}"
+        ) from error
 
 
 def copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return copies in the main memory, of which no two share memory."""
     return {
-        name: tensor.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
+        name: tensor.detach().to(
+            "cpu", copy=True, memory_format=torch.contiguous_format
+        )
         for name, tensor in tensors.items()
     }
 
@@ -66,9 +70,14 @@ def serialised(tensors: dict[str, Tensor], state: str) -> list[bytes | memoryvie
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name, kind in kinds.items():
-        start, end = end, end + tensors[name].nbytes
+        start = end
+        end = end + tensors[name].nbytes
         shape = list(tensors[name].shape)
-        header[name] = {"dtype": kind["dtype"], "shape": shape, "data_offsets": [start, end]}
+        header[name] = {
+            "dtype": kind["dtype"],
+            "shape": shape,
+            "data_offsets": [start, end],
+        }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the tensors stay aligned
     values = [_values(tensors[name]) for name in kinds if tensors[name].numel()]

@@ -44,7 +44,8 @@ def check_rows(rows: Any, encoder: nn.Module, num_entities: int, step: int) -> N
         ConfigError: If the output is not a tensor with one embedding per entity.
         DivergedError: If some of the embeddings are NaN or infinite.
     """
-    name, fault = type(encoder).__name__, _fault(rows, num_entities)
+    name = type(encoder).__name__
+    fault = _fault(rows, num_entities)
     if fault is not None:
         raise ConfigError(
             f"{name}.forward() must return a floating-point tensor [num_entities, width], "

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
-import pytorch_lightning as pl
 import torch
 
 from emea.errors import ConfigError
@@ -19,6 +18,8 @@ from emea.fit.checkpoint import (
     load_weights,
     save_checkpoint,
 )
+from emea.fit.fit_hook import FitHook, Turn
+from emea.fit.step_block import StepBlock
 from emea.fit.tensor_file import checkpoint_errors
 from emea.fit.training_parts import TrainingParts
 from emea.record.checked_files import BackgroundWriter
@@ -49,7 +50,8 @@ class Stage(NamedTuple):
     @property
     def title(self) -> str:
         """The name with the numbers of the encoders, if the run has several."""
-        first, last = self.members[0] + 1, self.members[-1] + 1
+        first = self.members[0] + 1
+        last = self.members[-1] + 1
         if self.members == (0,) and self.is_last:
             return self.name
         if first == last:
@@ -62,7 +64,9 @@ MAX_JOINT_ENTITIES = 400_000
 each member needs its own memory."""
 
 
-def fits(plan: Sequence[Stage], first: int, parts: TrainingParts) -> Iterator[tuple[int, Stage]]:
+def fits(
+    plan: Sequence[Stage], first: int, parts: TrainingParts
+) -> Iterator[tuple[int, Stage]]:
     """Yield the fits of a plan: the number of their first stage, and the stages joined into one.
 
     Members of an ensemble are trained side by side if they can be. That depends on the labels, so
@@ -90,17 +94,22 @@ def _can_join(stage: Stage, other: Stage, parts: TrainingParts) -> bool:
 
     They must need the same steps, and nothing that depends on one of them may happen in between.
     """
-    module, data = parts.module, parts.data
+    module = parts.module
+    data = parts.data
     members = (*stage.members, *other.members)
     if stage.is_last or stage.num_turns or parts.stopping is not None:
         return False
-    if stage._replace(members=(), is_last=True) != other._replace(members=(), is_last=True):
+    if stage._replace(members=(), is_last=True) != other._replace(
+        members=(), is_last=True
+    ):
         return False
     if not all(map(module.has_optimizer, members)):
         return False
     if len(members) * (module.num_source + module.num_target) > MAX_JOINT_ENTITIES:
         return False
-    steps = {module.steps_per_epoch(len(data.labels_of(one).links), one) for one in members}
+    steps = {
+        module.steps_per_epoch(len(data.labels_of(one).links), one) for one in members
+    }
     return len(steps) == 1
 
 
@@ -119,8 +128,21 @@ class StageObserver(Protocol):
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return all measurements so far, as plain values and as arrays."""
 
-    def restore(self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(
+        self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+    ) -> None:
         """Continue from a state."""
+
+
+class CountedBlocks(FitHook):
+    """Counts the steps of each block in a progress display."""
+
+    def __init__(self, progress: StepProgress) -> None:
+        self._progress = progress
+
+    def on_block_end(self, turn: Turn, block: StepBlock, is_last_block: bool) -> None:
+        """Count the steps of all encoders."""
+        self._progress.count(block.total_steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,16 +173,23 @@ class TrainingLoop:
             plan: The stages of the run.
             resume_from: A checkpoint of this run to resume from; ``None`` means from the beginning.
         """
-        parts, module = self.parts, self.parts.module
+        parts = self.parts
+        module = self.parts.module
         num_done = 0 if resume_from is None else self._restored(resume_from, plan)
         # estimated with the current links; more labels can only make an epoch longer
         expected = [_expected_steps(stage, parts) for stage in plan]
-        with StepProgress(sum(expected)) as progress:
+        num_stages = sum(stage.is_last for stage in plan[num_done:])
+        shown = StepProgress(
+            sum(expected), num_stages=num_stages, phases=parts.em.phases
+        )
+        with shown as progress:
             parts.em.on_phase = progress.phase
             progress.skip(sum(expected[:num_done]))
-            start, epochs = time.perf_counter(), module.num_epochs_done
+            start = time.perf_counter()
+            epochs = module.num_epochs_done
             for number, stage in fits(plan, num_done, parts):
-                steps, num_after = module.num_steps_done, number + len(stage.members)
+                steps = module.num_steps_done
+                num_after = number + len(stage.members)
                 progress.say(stage.title)
                 if not self._trained(stage, progress):
                     break
@@ -170,19 +199,28 @@ class TrainingLoop:
                     continue
                 elsewhere = sum(self.observer.history[-1]["seconds"].values())
                 num_epochs = round(module.num_epochs_done - epochs)
-                self.observer.log_iteration(time.perf_counter() - start - elsewhere, num_epochs)
-                start, epochs = time.perf_counter(), module.num_epochs_done
-                saved = None
-                if num_after < len(plan):
-                    saved = Progress(num_after, *self.observer.state())
+                self.observer.log_iteration(
+                    time.perf_counter() - start - elsewhere, num_epochs
+                )
+                start = time.perf_counter()
+                epochs = module.num_epochs_done
+                reason = parts.em.reason_to_stop
+                is_over = num_after == len(plan) or reason is not None
+                if is_over:
+                    parts.em.return_to_best(module, parts.data)
+                saved = None if is_over else Progress(num_after, *self.observer.state())
                 save_checkpoint(self.checkpoint, parts, saved, self.writer)
+                if is_over and num_after < len(plan):
+                    logger.info("EM stops: %s.", reason)
+                    break
         module.graph_memory.release()
 
     def _trained(self, stage: Stage, progress: StepProgress) -> bool:
         """Run or replace the fit of a stage; return whether the run continues."""
-        parts, num_reports = self.parts, self.parts.em.iteration
+        parts = self.parts
+        num_reports = self.parts.em.iteration
         if stage.num_epochs:
-            fit_stage(stage, parts, self.device, [progress])
+            fit_stage(stage, parts, self.device, [CountedBlocks(progress)])
         elif stage.is_last:
             parts.activate(stage.members)
             if self.initial_from:
@@ -196,7 +234,9 @@ class TrainingLoop:
                 f"A callback in trainer.callbacks stopped the {stage.title} before its first step. "
                 "Remove or change the callback."
             )
-        logger.warning("A callback in trainer.callbacks stopped the run before %s.", stage.title)
+        logger.warning(
+            "A callback in trainer.callbacks stopped the run before %s.", stage.title
+        )
         return False
 
     def _restored(self, checkpoint: Path, plan: Sequence[Stage]) -> int:
@@ -213,7 +253,7 @@ class TrainingLoop:
 
 
 def fit_stage(
-    stage: Stage, parts: TrainingParts, device: torch.device, callbacks: Sequence[pl.Callback]
+    stage: Stage, parts: TrainingParts, device: torch.device, hooks: Sequence[FitHook]
 ) -> None:
     """Run the fit of one stage, or of the joined stages of several members.
 
@@ -221,19 +261,20 @@ def fit_stage(
         stage: A stage of the run.
         parts: The module, its labels and the callbacks.
         device: The device to compute on.
-        callbacks: Callbacks that only observe; they run after the others.
+        hooks: Hooks that only observe; they run after the others.
     """
     parts.activate(stage.members)
     if stage.restart:
         for member in stage.members:
             parts.restart(member)
     own = [parts.training, parts.em]
-    parts.fit(stage.num_epochs, device, [*own, *callbacks], stage.num_turns)
+    parts.fit(stage.num_epochs, device, [*own, *hooks], stage.num_turns)
 
 
 def _expected_steps(stage: Stage, parts: TrainingParts) -> int:
     num_epochs = stage.num_epochs + stage.num_turns * parts.training.epochs_per_turn
     num_links = len(parts.data.links)
     return sum(
-        num_epochs * parts.module.steps_per_epoch(num_links, member) for member in stage.members
+        num_epochs * parts.module.steps_per_epoch(num_links, member)
+        for member in stage.members
     )

@@ -1,13 +1,10 @@
 """The objects that all fits of a run share, and early stopping."""
 
-import signal
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +12,9 @@ from emea.data.arrays import IntArray
 from emea.encoders.objective import Objective
 from emea.evaluation.ranks import link_ranks, ranking_metrics
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.lightning_trainer import LightningSettings, placement
+from emea.fit.direct_fit import fit_directly
+from emea.fit.fit_hook import FitHook, Turn
+from emea.fit.lightning_settings import LightningSettings
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule, StepBlock
 from emea.matching.similarity import Decoder
@@ -24,7 +23,7 @@ NOTHING = (-1.0, -1.0)
 """Hit@1 and MRR before the first evaluation, lower than any real value."""
 
 
-class EarlyStopping(pl.Callback):
+class EarlyStopping(FitHook):
     """Ends a turn when Hit@1 on the validation links stops rising, and keeps the best weights.
 
     Hit@1 ranks all targets. MRR breaks ties, which are frequent with few links. The last weights
@@ -57,39 +56,32 @@ class EarlyStopping(pl.Callback):
         self.best = NOTHING
         self.best_weights: dict[str, Tensor] = {}
 
-    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_turn_start(self, turn: Turn) -> None:
         """Reset the state at the start of a turn."""
         self.num_steps = 0
         self.num_idle = 0
         self.best = NOTHING
 
-    def on_train_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
+    def on_block_end(self, turn: Turn, block: StepBlock, is_last_block: bool) -> None:
         """Evaluate the model if an evaluation is due."""
-        assert isinstance(pl_module, AlignmentModule) and isinstance(batch, StepBlock)
-        self.num_steps += batch.num_steps
-        due = self.num_steps % (self.every * batch.steps_per_epoch) == 0
-        due &= self.num_steps > self.start * batch.steps_per_epoch
-        if due or trainer.is_last_batch:
-            found = self.measured(pl_module)
+        module = turn.module
+        self.num_steps += block.num_steps
+        due = self.num_steps % (self.every * block.steps_per_epoch) == 0
+        due &= self.num_steps > self.start * block.steps_per_epoch
+        if due or is_last_block:
+            found = self.measured(module)
             self.num_idle += 1
             if found > self.best:
                 self.best, self.num_idle = found, 0
-                weights = pl_module.state_dict().items()
+                weights = module.state_dict().items()
                 self.best_weights = {name: value.clone() for name, value in weights}
         if self.num_idle >= self.patience:
-            pl_module.turn_is_over = True
+            module.turn_is_over = True
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_turn_end(self, turn: Turn) -> None:
         """Load the best weights in place, because a CUDA graph refers to their addresses."""
         if self.num_idle:
-            pl_module.load_state_dict(self.best_weights)
+            turn.module.load_state_dict(self.best_weights)
         self.best_weights = {}
 
     def measured(self, module: AlignmentModule) -> tuple[float, float]:
@@ -99,8 +91,8 @@ class EarlyStopping(pl.Callback):
         return metrics["hit@1"], metrics["mrr"]
 
 
-class BetweenFits(pl.Callback):
-    """Interface of the callback that runs when all members of an ensemble are trained.
+class BetweenFits(FitHook):
+    """Interface of the hook that runs when all members of an ensemble are trained.
 
     Attributes:
         iteration: Number of times that it has run.
@@ -109,6 +101,20 @@ class BetweenFits(pl.Callback):
 
     iteration: int
     on_phase: Callable[[str], None]
+
+    @property
+    @abstractmethod
+    def phases(self) -> tuple[str, ...]:
+        """The names of the phases after each fit, in order."""
+
+    @property
+    @abstractmethod
+    def reason_to_stop(self) -> str | None:
+        """Why no further fit is needed; ``None`` if one is."""
+
+    @abstractmethod
+    def return_to_best(self, module: AlignmentModule, data: LabelDataModule) -> None:
+        """After the last fit, return to the iteration that the run answers with."""
 
     @abstractmethod
     def between_fits(self, module: AlignmentModule, data: LabelDataModule) -> None:
@@ -158,44 +164,34 @@ class TrainingParts:
         self,
         num_epochs: int,
         device: torch.device,
-        callbacks: Sequence[pl.Callback],
+        hooks: Sequence[FitHook],
         num_turns: int = 0,
     ) -> None:
         """Train on the data module's current links, and then for additional turns.
 
-        At the end of a turn, a callback chooses the links and the length of the next one. A second
-        ``fit`` of a Lightning Trainer would train nothing, so each fit has its own Trainer.
+        At the end of a turn, a hook chooses the links and the length of the next one. Lightning
+        runs the fit, unless there is nothing to optimise and the config adds nothing to it: then
+        Lightning, which takes as long to import as torch, is not needed.
 
         Args:
             num_epochs: Number of epochs of the first turn.
             device: The device to compute on.
-            callbacks: The callbacks of the run, which run after early stopping and before those of
+            hooks: The hooks of the run, which run after early stopping and before the callbacks of
                 the config.
             num_turns: Number of turns after the first.
         """
-        module, data, added = self.module, self.data, self.lightning
+        module = self.module
+        data = self.data
         data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
-        # only callbacks or loggers of the config read what Lightning logs
-        module.logs_losses = bool(added.callbacks or added.loggers)
         # early stopping restores the best weights before labels are mined
         stopping = [self.stopping] if self.stopping else []
-        trainer = added.trainer(
-            [*stopping, *callbacks, *added.callbacks],
-            **placement(device),
-            devices=1,
-            max_epochs=1 + num_turns,
-            reload_dataloaders_every_n_epochs=1,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+        all_hooks = [*stopping, *hooks]
+        has_optimizer = any(map(module.has_optimizer, module.active_members))
+        if self.lightning.are_empty and not has_optimizer:
+            fit_directly(module, data, device, 1 + num_turns, all_hooks)
+            return
+        from emea.fit.lightning_trainer import fit_with_lightning
+
+        fit_with_lightning(
+            module, data, device, 1 + num_turns, hooks=all_hooks, added=self.lightning
         )
-        on_interrupt = signal.getsignal(signal.SIGINT)
-        try:
-            trainer.fit(module, datamodule=data)
-        except SystemExit:
-            # Lightning handles Ctrl-C with its own exit, which would look like a failure
-            if trainer.interrupted:
-                if threading.current_thread() is threading.main_thread():
-                    signal.signal(signal.SIGINT, on_interrupt)  # Lightning disabled the handler
-                raise KeyboardInterrupt from None
-            raise

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from emea.runtime import kernels
+from emea.kernels import choice
 
 
 class LargestOutput(TorchDispatchMode):
@@ -18,7 +18,9 @@ class LargestOutput(TorchDispatchMode):
         super().__init__()
         self.largest = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         result = func(*args, **(kwargs or {}))
         for part in result if isinstance(result, tuple | list) else [result]:
             if isinstance(part, Tensor):
@@ -38,27 +40,35 @@ def cuda_kernels(
     request: pytest.FixtureRequest, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> torch.device:
     """The CUDA device, with Triton kernels and with torch's operations only."""
-    monkeypatch.setattr(kernels._Switch, "allows_compiled", request.param == "triton")
-    assert kernels.kernels_of(cuda) == request.param
+    monkeypatch.setattr(choice._Switch, "allows_compiled", request.param == "triton")
+    assert choice.kernels_of(cuda) == request.param
     return cuda
 
 
 @pytest.fixture
-def assert_same_on_cuda(cuda_kernels: torch.device) -> Callable[[nn.Module, nn.Module], None]:
+def assert_same_on_cuda(
+    cuda_kernels: torch.device,
+) -> Callable[[nn.Module, nn.Module], None]:
     """Compares an encoder in single precision on CUDA with one in double on the CPU."""
 
     def compare(reference: nn.Module, encoder: nn.Module) -> None:
         encoder.load_state_dict(reference.state_dict())
         encoder.to(cuda_kernels)
         expected, result = reference(), encoder()
-        torch.testing.assert_close(result.double().cpu(), expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            result.double().cpu(), expected, rtol=1e-4, atol=1e-4
+        )
         weights = torch.randn(expected.shape)
         (expected * weights).sum().backward()
         (result * weights.to(cuda_kernels)).sum().backward()
-        for left, right in zip(encoder.parameters(), reference.parameters(), strict=True):
+        for left, right in zip(
+            encoder.parameters(), reference.parameters(), strict=True
+        ):
             assert left.grad is not None
             assert right.grad is not None
             slack = 1e-4 * float(right.grad.abs().max())
-            torch.testing.assert_close(left.grad.double().cpu(), right.grad, rtol=0, atol=slack)
+            torch.testing.assert_close(
+                left.grad.double().cpu(), right.grad, rtol=0, atol=slack
+            )
 
     return compare

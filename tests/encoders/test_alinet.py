@@ -23,8 +23,6 @@ from emea.encoders.iptranse import two_hop_pairs
 from emea.encoders.joint_graph import join_graphs
 from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 
-from ..usual import usual
-
 Around = dict[int, list[int]]
 
 LINKS = torch.tensor([[0, 9], [1, 11], [2, 10], [3, 12], [4, 13], [5, 13]])
@@ -38,7 +36,9 @@ def neighbourhoods(pairs: list[tuple[int, int]], size: int) -> Around:
     return {i: sorted(found) for i, found in around.items()}
 
 
-def transcribed_layer(layer: AliNetLayer, x: Tensor, near: Around, far: Around) -> Tensor:
+def transcribed_layer(
+    layer: AliNetLayer, x: Tensor, near: Around, far: Around
+) -> Tensor:
     outputs = []
     for i in range(len(x)):
         total = layer.bias
@@ -75,7 +75,9 @@ def transcription(encoder: AliNet, near: Around, far: Around) -> Tensor:
     return torch.stack([normalize(row, dim=0) for row in rows])
 
 
-def looped_transfer(triples: list[list[int]], links: list[list[int]]) -> set[tuple[int, ...]]:
+def looped_transfer(
+    triples: list[list[int]], links: list[list[int]]
+) -> set[tuple[int, ...]]:
     partner: dict[int, int] = {}
     for source, target in links:
         partner.setdefault(source, target)
@@ -84,17 +86,23 @@ def looped_transfer(triples: list[list[int]], links: list[list[int]]) -> set[tup
     return {
         (partner[head], relation, partner[tail])
         for head, relation, tail in triples
-        if head in partner and tail in partner and (partner[head], partner[tail]) not in joined
+        if head in partner
+        and tail in partner
+        and (partner[head], partner[tail]) not in joined
     }
 
 
-def structure(pair: GraphPair, links: list[list[int]], num_common: int) -> tuple[Around, Around]:
+def structure(
+    pair: GraphPair, links: list[list[int]], num_common: int
+) -> tuple[Around, Around]:
     graph = join_graphs(pair)
     triples = graph.triples()
     direct = [*triples.tolist(), *map(list, looped_transfer(triples.tolist(), links))]
     distant: list[tuple[int, int]] = []
     for side in (triples[:, 0] < graph.num_source, triples[:, 0] >= graph.num_source):
-        distant += [(h, t) for h, t in two_hop_pairs(triples[side], num_common).tolist()]
+        distant += [
+            (h, t) for h, t in two_hop_pairs(triples[side], num_common).tolist()
+        ]
     size = graph.num_entities
     near = neighbourhoods([(head, tail) for head, _, tail in direct], size)
     return near, neighbourhoods(distant, size)
@@ -165,8 +173,9 @@ def test_saved_weights_bring_their_edges_along(make_pair: Any) -> None:
 
 def test_graphs_without_triples() -> None:
     graph = KnowledgeGraph(np.zeros((0, 3)), 2, 1)
-    encoder = usual(
-        AliNet, join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), [4, 3, 2]
+    encoder = AliNet(
+        join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))),
+        [4, 3, 2],
     )
     encoder().sum().backward()
     assert torch.isfinite(encoder.features.grad).all()  # type: ignore[arg-type]
@@ -177,7 +186,7 @@ PARTNER = dict(LINKS.tolist())
 
 def make_encoder(make_pair: Any, seed: int = 0) -> AliNet:
     torch.manual_seed(seed)
-    encoder = usual(AliNet, join_graphs(make_pair(seed)), [5, 4, 3]).double()
+    encoder = AliNet(join_graphs(make_pair(seed)), [5, 4, 3]).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_(0, 0.7)
@@ -188,8 +197,12 @@ def looped_loss(objective: AliNetObjective, encoder: AliNet, size: int) -> Tenso
     """Drawn in the objective's order: links, false targets, false sources."""
     rows = encoder()
     picked = torch.randint(len(LINKS), (size,))
-    of_source = torch.randint(objective.near_targets.shape[1], (size, objective.num_negatives))
-    of_target = torch.randint(objective.near_sources.shape[1], (size, objective.num_negatives))
+    of_source = torch.randint(
+        objective.near_targets.shape[1], (size, objective.num_negatives)
+    )
+    of_target = torch.randint(
+        objective.near_sources.shape[1], (size, objective.num_negatives)
+    )
     total = rows.new_zeros(())
     for i, link in enumerate(picked.tolist()):
         source, target = LINKS[link].tolist()
@@ -207,10 +220,11 @@ def looped_loss(objective: AliNetObjective, encoder: AliNet, size: int) -> Tenso
 
 @pytest.mark.parametrize("batch_size", [2, 6, 50])
 @pytest.mark.parametrize("relation_weight", [0.0, 0.02])
-def test_loss_and_gradient(make_pair: Any, batch_size: int, relation_weight: float) -> None:
+def test_loss_and_gradient(
+    make_pair: Any, batch_size: int, relation_weight: float
+) -> None:
     encoder = make_encoder(make_pair)
-    objective = usual(
-        AliNetObjective,
+    objective = AliNetObjective(
         batch_size=batch_size,
         num_negatives=4,
         relation_weight=relation_weight,
@@ -231,7 +245,7 @@ def test_loss_and_gradient(make_pair: Any, batch_size: int, relation_weight: flo
 
 def test_links_are_drawn_by_their_weights(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = usual(AliNetObjective, balance=0.0, relation_weight=0.0)
+    objective = AliNetObjective(balance=0.0, relation_weight=0.0)
     objective.before_step(encoder, LINKS, 0)
     objective.weigh(torch.tensor([0.0, 0.0, 1.0, 0.0, 2.0, 0.0]))
     rows = encoder()
@@ -242,7 +256,7 @@ def test_links_are_drawn_by_their_weights(make_pair: Any) -> None:
 
 def test_links_are_no_negatives(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = usual(AliNetObjective, balance=1.0, relation_weight=0.0)
+    objective = AliNetObjective(balance=1.0, relation_weight=0.0)
     objective.before_step(encoder, LINKS, 0)
     # every negative on offer is the link itself
     objective.near_targets = LINKS[:, 1:].int()
@@ -257,7 +271,7 @@ def test_links_are_no_negatives(make_pair: Any) -> None:
 
 def test_nearest_are_those_of_a_loop(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = usual(AliNetObjective)
+    objective = AliNetObjective()
     objective.epsilon, objective.refresh_every = 0.6, 1
     objective.before_step(encoder, LINKS, 0)
     kept = objective.near_targets, objective.near_sources
@@ -274,7 +288,7 @@ def test_nearest_are_those_of_a_loop(make_pair: Any) -> None:
 
 def test_negatives_are_random_until_the_first_search(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = usual(AliNetObjective, batch_size=2)
+    objective = AliNetObjective(batch_size=2)
     objective.epsilon, objective.refresh_every = 0.5, 2
     objective.before_step(encoder, LINKS, 0)
     assert objective.near_targets.shape == (6, 5)
@@ -286,14 +300,18 @@ def test_negatives_are_random_until_the_first_search(make_pair: Any) -> None:
             encoder.features.normal_()
         objective.before_step(encoder, LINKS, step)
         seen.append(objective.near_targets.clone())
-    changed = [step for step in range(1, 14) if not torch.equal(seen[step], seen[step - 1])]
+    changed = [
+        step for step in range(1, 14) if not torch.equal(seen[step], seen[step - 1])
+    ]
     # six links in batches of two: an epoch has three steps
     assert changed == [6, 12]
 
 
-@pytest.mark.parametrize(("num_links", "steps"), [(1, 1), (2999, 1), (5999, 1), (6000, 2)])
+@pytest.mark.parametrize(
+    ("num_links", "steps"), [(1, 1), (2999, 1), (5999, 1), (6000, 2)]
+)
 def test_steps_of_an_epoch(num_links: int, steps: int) -> None:
-    assert usual(AliNetObjective).steps_per_epoch(num_links) == steps
+    assert AliNetObjective().steps_per_epoch(num_links) == steps
 
 
 @pytest.mark.gpu
@@ -301,8 +319,8 @@ def test_captured_steps_see_what_is_written_between_them(
     make_pair: Any, cuda: torch.device
 ) -> None:
     torch.manual_seed(0)
-    encoder = usual(AliNet, join_graphs(make_pair()), [5, 4, 3]).to(cuda)
-    objective = usual(AliNetObjective, margin=10.0, balance=1.0, relation_weight=0.0)
+    encoder = AliNet(join_graphs(make_pair()), [5, 4, 3]).to(cuda)
+    objective = AliNetObjective(margin=10.0, balance=1.0, relation_weight=0.0)
     objective.epsilon, objective.refresh_every = 0.5, 4
     links = LINKS.to(cuda)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.0)
@@ -340,7 +358,9 @@ def test_relation_loss_and_gradient(make_pair: Any, seed: int) -> None:
     torch.manual_seed(seed)
     rows = torch.randn(graph.num_entities, 5, dtype=torch.float64, requires_grad=True)
     twin = rows.detach().clone().requires_grad_()
-    loss = RelationConsistency(triples, graph.num_entities, graph.num_relations + 2)(rows)
+    loss = RelationConsistency(triples, graph.num_entities, graph.num_relations + 2)(
+        rows
+    )
     expected = looped(twin, triples)
     torch.testing.assert_close(loss, expected, rtol=0, atol=1e-10)
     loss.backward()

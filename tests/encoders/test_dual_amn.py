@@ -12,12 +12,16 @@ from torch.nn.functional import normalize
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders import dual_amn
-from emea.encoders.dual_amn import DualAMN, HardSampleObjective, ProxyMatching, hard_sample_losses
+from emea.encoders.dual_amn import (
+    DualAMN,
+    HardSampleObjective,
+    ProxyMatching,
+    hard_sample_losses,
+)
 from emea.encoders.joint_graph import join_graphs
 from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 
 from ..fit.small_fits import table_of_rows
-from ..usual import usual
 
 Edges = list[dict[int, set[int]]]
 
@@ -25,9 +29,13 @@ Edges = list[dict[int, set[int]]]
 def edges_of(pair: GraphPair) -> Edges:
     """Directed relations from each entity to each of its neighbours."""
     num_relations = pair.source.num_relations + pair.target.num_relations
-    edges: Edges = [{} for _ in range(pair.source.num_entities + pair.target.num_entities)]
+    edges: Edges = [
+        {} for _ in range(pair.source.num_entities + pair.target.num_entities)
+    ]
     shifts = (0, 0), (pair.source.num_entities, pair.source.num_relations)
-    for graph, (by, relation_by) in zip((pair.source, pair.target), shifts, strict=True):
+    for graph, (by, relation_by) in zip(
+        (pair.source, pair.target), shifts, strict=True
+    ):
         for head, relation, tail in graph.triples.tolist():
             head, relation, tail = head + by, relation + relation_by, tail + by
             edges[head].setdefault(tail, set()).add(relation)
@@ -47,12 +55,18 @@ def transcription(encoder: DualAMN, edges: Edges) -> Tensor:
     for channel, start in enumerate(starts):
         depths = [torch.tanh(torch.stack(start))]
         for kernel in encoder.relation_attention[channel]:
-            depths.append(torch.tanh(transcribed_layer(depths[-1], relations, edges, kernel)))
-        outputs.append(transcribed_matching(encoder.matching[channel], torch.cat(depths, dim=1)))
+            depths.append(
+                torch.tanh(transcribed_layer(depths[-1], relations, edges, kernel))
+            )
+        outputs.append(
+            transcribed_matching(encoder.matching[channel], torch.cat(depths, dim=1))
+        )
     return torch.cat(outputs, dim=1)
 
 
-def transcribed_layer(features: Tensor, relations: Tensor, edges: Edges, kernel: Tensor) -> Tensor:
+def transcribed_layer(
+    features: Tensor, relations: Tensor, edges: Edges, kernel: Tensor
+) -> Tensor:
     rows = []
     for around in edges:
         messages, logits = [], []
@@ -77,7 +91,7 @@ def transcribed_matching(matching: Any, rows: Tensor) -> Tensor:
 def double_encoder(pair: GraphPair, seed: int, **kwargs: Any) -> DualAMN:
     """An encoder whose parameters are large enough for uneven attention."""
     torch.manual_seed(seed)
-    encoder = usual(DualAMN, join_graphs(pair), dropout=0.0, **kwargs).double()
+    encoder = DualAMN(join_graphs(pair), dropout=0.0, **kwargs).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_(0, 1)
@@ -107,7 +121,7 @@ def test_output_and_gradients_are_those_of_the_equations(
 
 def test_dropout_comes_last_and_in_training_alone(make_pair: Any) -> None:
     torch.manual_seed(0)
-    encoder = usual(DualAMN, join_graphs(make_pair()), dim=20, dropout=0.5)
+    encoder = DualAMN(join_graphs(make_pair()), dim=20, dropout=0.5)
     dropped = encoder()
     full = encoder.eval()()
     kept = dropped != 0
@@ -116,24 +130,32 @@ def test_dropout_comes_last_and_in_training_alone(make_pair: Any) -> None:
 
 
 @pytest.mark.gpu
-def test_cuda_against_double_precision(make_pair: Any, assert_same_on_cuda: Any) -> None:
+def test_cuda_against_double_precision(
+    make_pair: Any, assert_same_on_cuda: Any
+) -> None:
     pair = make_pair(3, num_entities=60, num_relations=5, num_triples=400)
     reference = double_encoder(pair, 3, dim=20)
-    assert_same_on_cuda(reference, usual(DualAMN, join_graphs(pair), dim=20, dropout=0.0))
+    assert_same_on_cuda(reference, DualAMN(join_graphs(pair), dim=20, dropout=0.0))
 
 
 @pytest.mark.gpu
 def test_steps_can_be_captured(cuda: torch.device) -> None:
     graph = join_graphs(synthetic_pair(num_entities=300))
-    links = torch.stack([torch.arange(60), torch.arange(60) + graph.num_source], dim=1).to(cuda)
-    start = usual(DualAMN, graph, dropout=0.0).state_dict()
+    links = torch.stack(
+        [torch.arange(60), torch.arange(60) + graph.num_source], dim=1
+    ).to(cuda)
+    start = DualAMN(graph, dropout=0.0).state_dict()
     losses = []
     for graphed in (False, True):
-        encoder = usual(DualAMN, graph, dropout=0.0)
+        encoder = DualAMN(graph, dropout=0.0)
         encoder.load_state_dict(start)
         encoder.to(cuda)
-        optimizer = torch.optim.RMSprop(encoder.parameters(), lr=0.005, alpha=0.9, eps=1e-7)
-        step = OptimisationStep(lambda e=encoder: usual(HardSampleObjective)(e, links), optimizer)
+        optimizer = torch.optim.RMSprop(
+            encoder.parameters(), lr=0.005, alpha=0.9, eps=1e-7
+        )
+        step = OptimisationStep(
+            lambda e=encoder: HardSampleObjective()(e, links), optimizer
+        )
         run = GraphedStep(step, [optimizer], GraphMemory()) if graphed else step
         losses.append([float(run()) for _ in range(6)])
     # the order of the batch and of atomic additions differs, and training amplifies it
@@ -141,10 +163,14 @@ def test_steps_can_be_captured(cuda: torch.device) -> None:
 
 
 NUM_ENTITIES = 30
-LINKS = torch.stack([torch.arange(7), torch.tensor([15, 29, 17, 18, 16, 20, 21])], dim=1)
+LINKS = torch.stack(
+    [torch.arange(7), torch.tensor([15, 29, 17, 18, 16, 20, 21])], dim=1
+)
 
 
-def looped_loss(rows: Tensor, links: Tensor, margin: float, scale: float, shift: float) -> Tensor:
+def looped_loss(
+    rows: Tensor, links: Tensor, margin: float, scale: float, shift: float
+) -> Tensor:
     """The loss link by link and entity by entity."""
     total = rows.new_zeros(())
     for source, target in links.tolist():
@@ -158,7 +184,9 @@ def looped_loss(rows: Tensor, links: Tensor, margin: float, scale: float, shift:
             values = torch.stack(violations)
             mean = values.detach().mean()
             deviation = values.detach().sub(mean).square().mean().sqrt()
-            total = total + torch.logsumexp(scale * (values - mean) / deviation + shift, dim=0)
+            total = total + torch.logsumexp(
+                scale * (values - mean) / deviation + shift, dim=0
+            )
     return total / len(links)
 
 
@@ -167,7 +195,9 @@ def value_and_gradient(loss: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("per_block", [1, 100, 2**25])
-@pytest.mark.parametrize("settings", [(1.0, 30.0, 10.0), (3.0, 2.0, 0.0), (0.0, 0.5, -4.0)])
+@pytest.mark.parametrize(
+    "settings", [(1.0, 30.0, 10.0), (3.0, 2.0, 0.0), (0.0, 0.5, -4.0)]
+)
 def test_loss_and_gradient(
     settings: tuple[float, float, float],
     per_block: int,
@@ -175,8 +205,12 @@ def test_loss_and_gradient(
 ) -> None:
     monkeypatch.setattr(dual_amn, "VALUES_PER_BLOCK", per_block)
     encoder = table_of_rows(NUM_ENTITIES, 5)
-    found = value_and_gradient(usual(HardSampleObjective, *settings)(encoder, LINKS), encoder.rows)
-    wanted = value_and_gradient(looped_loss(encoder.rows, LINKS, *settings), encoder.rows)
+    found = value_and_gradient(
+        HardSampleObjective(*settings)(encoder, LINKS), encoder.rows
+    )
+    wanted = value_and_gradient(
+        looped_loss(encoder.rows, LINKS, *settings), encoder.rows
+    )
     assert wanted[1].abs().max() > 0.1
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
@@ -184,8 +218,10 @@ def test_loss_and_gradient(
 def test_an_entity_in_several_pairs_gathers_their_gradients() -> None:
     links = torch.tensor([[0, 15], [0, 16], [1, 15], [0, 15]])
     encoder = table_of_rows(NUM_ENTITIES, 5)
-    found = value_and_gradient(usual(HardSampleObjective)(encoder, links), encoder.rows)
-    wanted = value_and_gradient(looped_loss(encoder.rows, links, 1.0, 30.0, 10.0), encoder.rows)
+    found = value_and_gradient(HardSampleObjective()(encoder, links), encoder.rows)
+    wanted = value_and_gradient(
+        looped_loss(encoder.rows, links, 1.0, 30.0, 10.0), encoder.rows
+    )
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
@@ -193,8 +229,12 @@ def test_single_precision_is_near() -> None:
     table = table_of_rows(400, 5).rows
     anchors, partners = torch.arange(50), torch.arange(200, 250)
     single = table.detach().float().requires_grad_()
-    wanted = value_and_gradient(hard_sample_losses(table, anchors, partners, 1, 30), table)
-    found = value_and_gradient(hard_sample_losses(single, anchors, partners, 1, 30), single)
+    wanted = value_and_gradient(
+        hard_sample_losses(table, anchors, partners, 1, 30), table
+    )
+    found = value_and_gradient(
+        hard_sample_losses(single, anchors, partners, 1, 30), single
+    )
     scale = float(wanted[1].abs().max())
     torch.testing.assert_close(found[0].double(), wanted[0], rtol=1e-5, atol=0)
     torch.testing.assert_close(found[1].double(), wanted[1], rtol=0, atol=1e-4 * scale)
@@ -216,7 +256,7 @@ def test_no_more_than_a_block_of_distances_exists(
     encoder = table_of_rows(300, 5)
     links = torch.stack([torch.arange(100), torch.arange(100) + 150], dim=1)
     with largest_output() as sizes:
-        usual(HardSampleObjective)(encoder, links).backward()
+        HardSampleObjective()(encoder, links).backward()
     assert sizes.largest <= 2000 < 300 * 100
 
 
@@ -234,7 +274,7 @@ def test_batches_of_an_epoch_are_of_one_size(
         return rows.sum()
 
     monkeypatch.setattr(dual_amn, "hard_sample_losses", spy)
-    objective = usual(HardSampleObjective, batch_size=10)
+    objective = HardSampleObjective(batch_size=10)
     assert objective.steps_per_epoch(num_links) == num_steps
     links = torch.stack([torch.arange(num_links), torch.arange(num_links) + 100], dim=1)
     encoder = table_of_rows(200, 5)
@@ -264,7 +304,9 @@ def test_losses_on_cuda_against_double_precision(
     found = value_and_gradient(hard_sample_losses(single, *on_cuda, 1.0, 30.0), single)
     scale = float(wanted[1].abs().max())
     torch.testing.assert_close(found[0].double().cpu(), wanted[0], rtol=1e-5, atol=0)
-    torch.testing.assert_close(found[1].double().cpu(), wanted[1], rtol=0, atol=1e-4 * scale)
+    torch.testing.assert_close(
+        found[1].double().cpu(), wanted[1], rtol=0, atol=1e-4 * scale
+    )
 
 
 def looped(module: ProxyMatching, rows: Tensor) -> Tensor:
@@ -276,7 +318,9 @@ def looped(module: ProxyMatching, rows: Tensor) -> Tensor:
             lengths = (row.square().sum() * proxy.square().sum()).sqrt()
             scores.append(row @ proxy / lengths if row.any() else row @ proxy)
         attention = torch.softmax(torch.stack(scores), dim=0)
-        common = sum(a * proxy for a, proxy in zip(attention, module.proxies, strict=True))
+        common = sum(
+            a * proxy for a, proxy in zip(attention, module.proxies, strict=True)
+        )
         apart = row - common
         gate = torch.sigmoid(apart @ module.gate + module.bias)
         out.append(gate * row + (1 - gate) * apart)
@@ -303,5 +347,7 @@ def test_proxies_are_those_of_the_equations(seed: int) -> None:
     for name, left, right in zip([*inputs, "rows"], found, wanted, strict=True):
         kept = some if name == "rows" else slice(None)
         assert right.abs().max() > 1e-2, name
-        torch.testing.assert_close(left[kept], right[kept], rtol=0, atol=1e-11, msg=name)
+        torch.testing.assert_close(
+            left[kept], right[kept], rtol=0, atol=1e-11, msg=name
+        )
     assert found[-1].isfinite().all()

@@ -13,8 +13,6 @@ from emea.encoders.iptranse import IPTransE
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.rrea import RREA
 
-from ..usual import usual
-
 
 def glorot(*sizes: int) -> float:
     return float((6 / sum(sizes)) ** 0.5)
@@ -50,7 +48,7 @@ def test_initial_parameters(
     make_pair: Any,
 ) -> None:
     torch.manual_seed(0)
-    made = usual(encoder, join_graphs(make_pair()), **settings)
+    made = encoder(join_graphs(make_pair()), **settings)
     found = dict(made.named_parameters())
     for name, (shape, bound) in parts.items():
         assert found[name].shape == shape, name

@@ -26,14 +26,12 @@ from emea.encoders.iptranse import (
 from emea.encoders.joint_graph import join_graphs
 from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 
-from ..usual import usual
-
 LINKS = torch.tensor([[3, 12], [1, 11], [0, 9], [5, 12]])
 
 
 def make_encoder(make_pair: Any, dim: int = 4) -> IPTransE:
     torch.manual_seed(0)
-    return usual(IPTransE, join_graphs(make_pair()), dim)
+    return IPTransE(join_graphs(make_pair()), dim)
 
 
 def test_linked_entities_share_a_row(make_pair: Any) -> None:
@@ -83,17 +81,21 @@ def test_saved_weights_say_whose_rows_they_are(make_pair: Any) -> None:
 ONE_TO_ONE = torch.tensor([[3, 12], [1, 11], [0, 9]])
 
 
-def make_both(make_pair: Any, seed: int = 0, **settings: Any) -> tuple[IPTransE, IPTransEObjective]:
+def make_both(
+    make_pair: Any, seed: int = 0, **settings: Any
+) -> tuple[IPTransE, IPTransEObjective]:
     torch.manual_seed(seed)
-    encoder = usual(IPTransE, join_graphs(make_pair(seed)), 4).double()
-    objective = usual(IPTransEObjective, **settings)
+    encoder = IPTransE(join_graphs(make_pair(seed)), 4).double()
+    objective = IPTransEObjective(**settings)
     objective.attach(encoder)
     objective.double()
     objective.before_step(encoder, ONE_TO_ONE, 0)
     return encoder, objective
 
 
-def align_softly(objective: IPTransEObjective, pairs: list[tuple[int, int, float]]) -> None:
+def align_softly(
+    objective: IPTransEObjective, pairs: list[tuple[int, int, float]]
+) -> None:
     for source, target, weight in pairs:
         objective.soft_partner[source], objective.soft_partner[target] = target, source
         objective.soft_weight[source] = objective.soft_weight[target] = weight
@@ -112,11 +114,17 @@ def looped_loss(objective: IPTransEObjective, encoder: IPTransE) -> Tensor:
         h, r, t = triple
         false = int(drawn[i]) % 9 if h < 9 else 9 + int(drawn[i]) % 10
         versions = [(h, t, 1.0)]
-        versions.append((int(objective.soft_partner[h]), t, float(objective.soft_weight[h])))
-        versions.append((h, int(objective.soft_partner[t]), float(objective.soft_weight[t])))
+        versions.append(
+            (int(objective.soft_partner[h]), t, float(objective.soft_weight[h]))
+        )
+        versions.append(
+            (h, int(objective.soft_partner[t]), float(objective.soft_weight[t]))
+        )
         for head, tail, weight in versions:
             near = (rows[head] + relations[r] - rows[tail]).square().sum()
-            wrong = (rows[false], rows[tail]) if at_head[i] else (rows[head], rows[false])
+            wrong = (
+                (rows[false], rows[tail]) if at_head[i] else (rows[head], rows[false])
+            )
             far = (wrong[0] + relations[r] - wrong[1]).square().sum()
             total = total + weight * torch.relu(objective.margin + near - far)
     num_paths = len(encoder.paths)
@@ -126,7 +134,11 @@ def looped_loss(objective: IPTransEObjective, encoder: IPTransE) -> Tensor:
     for i, path in enumerate(picked.tolist()):
         r1, r2, r = encoder.paths[path].tolist()
         near = (relations[r1] + relations[r2] - relations[r]).square().sum()
-        far = (relations[r1] + relations[r2] - relations[false_relations[i]]).square().sum()
+        far = (
+            (relations[r1] + relations[r2] - relations[false_relations[i]])
+            .square()
+            .sum()
+        )
         cost = torch.relu(objective.margin + near - far) / int(encoder.path_ends[path])
         total = total + objective.path_weight * cost
     return total
@@ -135,8 +147,12 @@ def looped_loss(objective: IPTransEObjective, encoder: IPTransE) -> Tensor:
 @pytest.mark.parametrize("batch_size", [3, 16, 500])
 @pytest.mark.parametrize("margin", [0.5, 4.0])
 @pytest.mark.parametrize("soft", [False, True])
-def test_loss_and_gradient(make_pair: Any, batch_size: int, margin: float, soft: bool) -> None:
-    encoder, objective = make_both(make_pair, margin=margin, batch_size=batch_size, path_weight=0.3)
+def test_loss_and_gradient(
+    make_pair: Any, batch_size: int, margin: float, soft: bool
+) -> None:
+    encoder, objective = make_both(
+        make_pair, margin=margin, batch_size=batch_size, path_weight=0.3
+    )
     if soft:
         align_softly(objective, [(2, 10, 0.75), (4, 14, 0.9)])
     torch.manual_seed(5)
@@ -152,13 +168,19 @@ def test_loss_and_gradient(make_pair: Any, batch_size: int, margin: float, soft:
         torch.testing.assert_close(left, right, rtol=0, atol=1e-10)
 
 
-def looped_alignments(encoder: IPTransE, threshold: float) -> dict[int, tuple[int, float]]:
+def looped_alignments(
+    encoder: IPTransE, threshold: float
+) -> dict[int, tuple[int, float]]:
     rows = encoder().detach()
     linked = set(ONE_TO_ONE.flatten().tolist())
     sources = [i for i in range(9) if i not in linked]
     targets = [j for j in range(9, 19) if j not in linked]
-    best = {i: max(targets, key=lambda j, i=i: float(rows[i] @ rows[j])) for i in sources}
-    back = {j: max(sources, key=lambda i, j=j: float(rows[i] @ rows[j])) for j in targets}
+    best = {
+        i: max(targets, key=lambda j, i=i: float(rows[i] @ rows[j])) for i in sources
+    }
+    back = {
+        j: max(sources, key=lambda i, j=j: float(rows[i] @ rows[j])) for j in targets
+    }
     found = {}
     for i, j in best.items():
         score = float(rows[i] @ rows[j])
@@ -206,7 +228,10 @@ def test_searches_come_at_their_interval_and_fits_start_without(make_pair: Any) 
         before = objective.soft_weight.clone()
         objective.before_step(encoder, ONE_TO_ONE, step)
         seen.append(not torch.equal(before, objective.soft_weight))
-    assert [step for step, changed in enumerate(seen) if changed] == [2 * steps, 4 * steps]
+    assert [step for step, changed in enumerate(seen) if changed] == [
+        2 * steps,
+        4 * steps,
+    ]
     objective.before_step(encoder, ONE_TO_ONE[:1], 0)
     assert not objective.soft_weight.any()
     assert encoder.row_of.tolist() == [*range(12), 3, *range(13, 19)]
@@ -215,7 +240,10 @@ def test_searches_come_at_their_interval_and_fits_start_without(make_pair: Any) 
 def test_random_neighbours_are_of_the_own_graph() -> None:
     torch.manual_seed(0)
     drawn = random_neighbour(torch.tensor([0, 3]).repeat(4000), 3, 8)
-    counts = torch.bincount(drawn[::2], minlength=8), torch.bincount(drawn[1::2], minlength=8)
+    counts = (
+        torch.bincount(drawn[::2], minlength=8),
+        torch.bincount(drawn[1::2], minlength=8),
+    )
     assert not counts[0][3:].any()
     assert not counts[1][:3].any()
     assert counts[0][:3].min() > 4000 / 3 * 0.85
@@ -224,8 +252,10 @@ def test_random_neighbours_are_of_the_own_graph() -> None:
 
 def test_graphs_without_triples() -> None:
     graph = KnowledgeGraph(np.zeros((0, 3)), 2, 1)
-    encoder = usual(IPTransE, join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), 3)
-    objective = usual(IPTransEObjective)
+    encoder = IPTransE(
+        join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), 3
+    )
+    objective = IPTransEObjective()
     objective.attach(encoder)
     assert objective.steps_per_epoch(2) == 1
     loss = objective(encoder, torch.tensor([[0, 2]]))
@@ -238,8 +268,8 @@ def test_captured_steps_see_what_is_written_between_them(
     make_pair: Any, cuda: torch.device
 ) -> None:
     torch.manual_seed(0)
-    encoder = usual(IPTransE, join_graphs(make_pair()), 4).to(cuda)
-    objective, links = usual(IPTransEObjective, threshold=-1.0), ONE_TO_ONE.to(cuda)
+    encoder = IPTransE(join_graphs(make_pair()), 4).to(cuda)
+    objective, links = IPTransEObjective(threshold=-1.0), ONE_TO_ONE.to(cuda)
     objective.bootstrap_every = 4
     objective.attach(encoder)
     objective.to(cuda)
@@ -291,8 +321,12 @@ def looped_two_hops(triples: IntArray, num_common: int) -> list[tuple[int, int]]
         if middle == other and (head, end) not in joined
     ]
     counts = Counter(pattern for _, pattern, _ in paths)
-    common = sorted(counts, key=lambda pattern: (-counts[pattern], pattern))[:num_common]
-    return sorted({(head, end) for head, pattern, end in paths if pattern not in common})
+    common = sorted(counts, key=lambda pattern: (-counts[pattern], pattern))[
+        :num_common
+    ]
+    return sorted(
+        {(head, end) for head, pattern, end in paths if pattern not in common}
+    )
 
 
 @given(triple_lists(), st.integers(0, 4))
@@ -312,7 +346,9 @@ def looped_compositions(triples: IntArray, max_ends: int) -> list[tuple[int, ...
         for h, r1, m in listed
         for m2, r2, t in listed
         for h3, r, t3 in listed
-        if m == m2 and (h, t) == (h3, t3) and num_tails[h, r1] * num_tails[m, r2] <= max_ends
+        if m == m2
+        and (h, t) == (h3, t3)
+        and num_tails[h, r1] * num_tails[m, r2] <= max_ends
     )
 
 

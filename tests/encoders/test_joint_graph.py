@@ -33,8 +33,12 @@ def as_pair(source: KnowledgeGraph, target: KnowledgeGraph) -> GraphPair:
 
 pairs = st.builds(as_pair, graphs(), graphs())
 
-EMPTY = as_pair(KnowledgeGraph(np.zeros((0, 3)), 0, 0), KnowledgeGraph(np.zeros((0, 3)), 0, 0))
-BARE = as_pair(KnowledgeGraph(np.zeros((0, 3)), 2, 1), KnowledgeGraph(np.zeros((0, 3)), 1, 2))
+EMPTY = as_pair(
+    KnowledgeGraph(np.zeros((0, 3)), 0, 0), KnowledgeGraph(np.zeros((0, 3)), 0, 0)
+)
+BARE = as_pair(
+    KnowledgeGraph(np.zeros((0, 3)), 2, 1), KnowledgeGraph(np.zeros((0, 3)), 1, 2)
+)
 CROWDED = as_pair(
     KnowledgeGraph([(0, 0, 1), (0, 0, 1), (0, 1, 1), (1, 0, 0), (2, 1, 2)], 4, 2),
     KnowledgeGraph([(0, 0, 1), (1, 0, 2), (2, 0, 2)], 3, 1),
@@ -52,7 +56,9 @@ def directed_relations(pair: GraphPair) -> Relations:
     num_relations = pair.source.num_relations + pair.target.num_relations
     found: Relations = defaultdict(set)
     shifts = (0, 0), (pair.source.num_entities, pair.source.num_relations)
-    for graph, (by, relation_by) in zip((pair.source, pair.target), shifts, strict=True):
+    for graph, (by, relation_by) in zip(
+        (pair.source, pair.target), shifts, strict=True
+    ):
         for head, relation, tail in graph.triples.tolist():
             found[head + by, tail + by].add(relation + relation_by)
             found[tail + by, head + by].add(relation + relation_by + num_relations)
@@ -89,7 +95,9 @@ def test_edges_name_their_relation_set(pair: GraphPair) -> None:
     graph = join_graphs(pair)
     expected = directed_relations(pair)
     members = set_members(graph)
-    for row, col, index in zip(graph.edge_rows, graph.edge_cols, graph.edge_sets, strict=True):
+    for row, col, index in zip(
+        graph.edge_rows, graph.edge_cols, graph.edge_sets, strict=True
+    ):
         assert sorted(members[index]) == sorted(expected[int(row), int(col)])
 
 
@@ -111,17 +119,23 @@ def test_incident_relations_are_distinct_per_entity(pair: GraphPair) -> None:
     }
     graph = join_graphs(pair)
     entities, relations = graph.incident_relations()
-    assert list(zip(entities.tolist(), relations.tolist(), strict=True)) == sorted(expected)
+    assert list(zip(entities.tolist(), relations.tolist(), strict=True)) == sorted(
+        expected
+    )
     half = graph.num_relations
     inverse = {(entity, r - half if r >= half else r + half) for entity, r in expected}
     entities, relations = graph.incident_relations(opposite=True)
-    assert list(zip(entities.tolist(), relations.tolist(), strict=True)) == sorted(inverse)
+    assert list(zip(entities.tolist(), relations.tolist(), strict=True)) == sorted(
+        inverse
+    )
 
 
 @on_any_pair
 def test_closed_neighbourhoods_hold_every_entity_itself(pair: GraphPair) -> None:
     graph = join_graphs(pair)
-    expected = set(directed_relations(pair)) | {(i, i) for i in range(graph.num_entities)}
+    expected = set(directed_relations(pair)) | {
+        (i, i) for i in range(graph.num_entities)
+    }
     rows, cols = graph.closed_neighbourhoods()
     assert list(zip(rows.tolist(), cols.tolist(), strict=True)) == sorted(expected)
 
@@ -134,7 +148,9 @@ def test_triples_are_those_of_both_graphs(pair: GraphPair) -> None:
         expected.add((head + by, relation + relation_by, tail + by))
     triples = [tuple(triple) for triple in join_graphs(pair).triples().tolist()]
     assert sorted(triples) == sorted(expected)
-    assert triples == sorted(triples, key=lambda triple: (triple[0], triple[2], triple[1]))
+    assert triples == sorted(
+        triples, key=lambda triple: (triple[0], triple[2], triple[1])
+    )
 
 
 def test_partners_on_both_sides() -> None:

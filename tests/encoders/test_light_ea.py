@@ -21,7 +21,6 @@ from emea.fit.lightning_trainer import quieten_lightning
 from emea.fit.step_block import LabelDataModule
 
 from ..fit.small_fits import fit_members
-from ..usual import usual
 
 Vector = np.ndarray
 Triples = set[tuple[int, int, int]]
@@ -36,7 +35,9 @@ def directed_triples(pair: GraphPair) -> Triples:
     num_relations = pair.source.num_relations + pair.target.num_relations
     shifts = (0, 0), (pair.source.num_entities, pair.source.num_relations)
     found = set()
-    for graph, (by, relation_by) in zip((pair.source, pair.target), shifts, strict=True):
+    for graph, (by, relation_by) in zip(
+        (pair.source, pair.target), shifts, strict=True
+    ):
         for head, relation, tail in graph.triples.tolist():
             found.add((head + by, relation + relation_by, tail + by))
             found.add((tail + by, relation + relation_by + num_relations, head + by))
@@ -60,7 +61,9 @@ def labels_of(encoder: LightEA, links: torch.Tensor) -> dict[int, Vector]:
     return {e: vector / max(1, np.linalg.norm(vector)) for e, vector in labels.items()}
 
 
-def transcription(encoder: LightEA, triples: Triples, labels: dict[int, Vector]) -> Vector:
+def transcription(
+    encoder: LightEA, triples: Triples, labels: dict[int, Vector]
+) -> Vector:
     """Embeddings before whitening."""
     nothing = np.zeros(encoder.dim)
 
@@ -81,13 +84,19 @@ def transcription(encoder: LightEA, triples: Triples, labels: dict[int, Vector])
         for head, _relation, tail in sorted(triples):
             sums[head] = sums[head] + now[tail] + encoder.self_weight * now[head]
         layers.append({e: unit(value) for e, value in sums.items()})
-        relation_layers.append({r: unit(total(now[h] for h in heads[r])) for r in relations})
+        relation_layers.append(
+            {r: unit(total(now[h] for h in heads[r])) for r in relations}
+        )
 
-    by_entity, by_relation = (np.concatenate(list(part)) for part in encoder.projections())
+    by_entity, by_relation = (
+        np.concatenate(list(part)) for part in encoder.projections()
+    )
     out = {e: np.zeros(encoder.embedding.shape[1]) for e in entities}
     for head, relation, tail in sorted(triples):
         neighbour = unit(np.concatenate([layer[tail] for layer in layers]))
-        described = unit(np.concatenate([layer[relation] for layer in relation_layers[1:]]))
+        described = unit(
+            np.concatenate([layer[relation] for layer in relation_layers[1:]])
+        )
         out[head] += (neighbour @ by_entity) * (described @ by_relation)
     return np.stack([unit(out[e]) for e in entities])
 
@@ -97,7 +106,10 @@ RELEASED = {"depth": 2, "self_weight": 2.0, "whitening": 0.0}
 
 def make_encoder(pair: GraphPair, seed: int = 0, **settings: Any) -> LightEA:
     torch.manual_seed(seed)
-    return usual(LightEA, join_graphs(pair), **{"dim": 6, "output_dim": 8, **RELEASED, **settings})
+    return LightEA(
+        join_graphs(pair),
+        **{"dim": 6, "output_dim": 8, **RELEASED, **settings},
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -137,7 +149,9 @@ def test_weights_scale_the_vectors_of_labels(make_pair: Any) -> None:
     pair = make_pair(1)
     encoder = make_encoder(pair).double()
     strongest = {0: 1, 9: 1, 1: 0.25, 2: 0.5, 10: 0.5, 3: 0, 12: 0}
-    labels = {e: strongest[e] * vector for e, vector in labels_of(encoder, links).items()}
+    labels = {
+        e: strongest[e] * vector for e, vector in labels_of(encoder, links).items()
+    }
     features = encoder.label_features(links, weights).numpy()
     for entity, vector in labels.items():
         np.testing.assert_allclose(features[entity], vector, rtol=0, atol=1e-12)
@@ -196,21 +210,32 @@ def test_sketch_keeps_dot_products_of_the_outer_products(make_pair: Any) -> None
     sketch = encoder._joined(entities @ matrices[0], relations @ matrices[1])
     outer = torch.zeros(19, 16)
     for row, col, edge_set in zip(
-        encoder.edges.rows.tolist(), encoder.edges.cols.tolist(), encoder.edge_sets, strict=True
+        encoder.edges.rows.tolist(),
+        encoder.edges.cols.tolist(),
+        encoder.edge_sets,
+        strict=True,
     ):
         inside = encoder.members.cols[encoder.members.rows == edge_set]
         described = relations[inside.long()].sum(0)
         outer[row] += torch.outer(entities[col], described).flatten()
     expected = outer @ outer.T
     found = sketch @ sketch.T / 200_000
-    torch.testing.assert_close(found, expected, rtol=0, atol=0.03 * float(expected.max()))
+    torch.testing.assert_close(
+        found, expected, rtol=0, atol=0.03 * float(expected.max())
+    )
 
 
 def test_labels_and_seed_decide_alone(make_pair: Any) -> None:
     pair = make_pair(0)
-    first, again, other = make_encoder(pair), make_encoder(pair), make_encoder(pair, seed=1)
+    first, again, other = (
+        make_encoder(pair),
+        make_encoder(pair),
+        make_encoder(pair, seed=1),
+    )
     for encoder in (first, again, other):
-        torch.manual_seed(int(torch.randint(100, ())))  # the global generator is not asked
+        torch.manual_seed(
+            int(torch.randint(100, ()))
+        )  # the global generator is not asked
         encoder.propagate(LINKS[:2])
     assert torch.equal(first(), again())
     assert not torch.allclose(first(), other())
@@ -237,7 +262,9 @@ def test_whitening_scales_directions_by_their_mass(strength: float) -> None:
     rows = torch.randn(500, 4, dtype=torch.float64) * torch.tensor([1.0, 0.7, 0.4, 0.2])
     moment = (rows.T @ rows / 500).numpy()
     power = np.linalg.eigh(moment)
-    root = power.eigenvectors * power.eigenvalues ** (-strength / 2) @ power.eigenvectors.T
+    root = (
+        power.eigenvectors * power.eigenvalues ** (-strength / 2) @ power.eigenvectors.T
+    )
     expected = rows.numpy() @ root
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(whitened(rows, strength).numpy(), expected, atol=1e-10)
@@ -252,24 +279,28 @@ def test_cuda_gives_the_same(make_pair: Any, cuda: torch.device) -> None:
 
 
 def test_an_encoder_that_is_trained_is_refused(make_pair: Any) -> None:
-    encoder = usual(RREA, join_graphs(make_pair()), dim=4)
+    encoder = RREA(join_graphs(make_pair()), dim=4)
     with pytest.raises(ConfigError, match="RREA cannot propagate labels"):
-        usual(LabelPropagation)(encoder, torch.tensor([[0, 9]]))
+        LabelPropagation()(encoder, torch.tensor([[0, 9]]))
 
 
 def test_weights_without_an_optimiser_are_refused(make_pair: Any) -> None:
-    encoder = usual(RREA, join_graphs(make_pair()), dim=4)
+    encoder = RREA(join_graphs(make_pair()), dim=4)
     with pytest.raises(ConfigError, match=r"it needs a model\.optimizer"):
-        AlignmentModule(encoder, usual(LabelPropagation), None, num_source=9, num_target=10)
+        AlignmentModule(encoder, LabelPropagation(), None, num_source=9, num_target=10)
 
 
 def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
-    encoder = usual(LightEA, join_graphs(make_pair()), dim=4, output_dim=6)
-    module = AlignmentModule(encoder, usual(LabelPropagation), None, num_source=9, num_target=10)
-    twin = usual(LightEA, join_graphs(make_pair()), dim=4, output_dim=6)
+    encoder = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
+    module = AlignmentModule(
+        encoder, LabelPropagation(), None, num_source=9, num_target=10
+    )
+    twin = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
     twin.load_state_dict(encoder.state_dict())
     data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)
-    twin.propagate(data.links)  # torch warns once of its sparse format, which is not the point
+    twin.propagate(
+        data.links
+    )  # torch warns once of its sparse format, which is not the point
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quieten_lightning()
@@ -287,7 +318,7 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_weights_of_links_are_passed_if_wanted(weighted: bool, make_pair: Any) -> None:
     links, weights = torch.tensor([[0, 9], [1, 10]]), torch.tensor([1.0, 0.1])
-    encoder = usual(LightEA, join_graphs(make_pair()), dim=6, output_dim=8)
+    encoder = LightEA(join_graphs(make_pair()), dim=6, output_dim=8)
     objective = LabelPropagation(weighted=weighted)
     objective.weigh(weights)
     objective(encoder, links)

@@ -15,7 +15,9 @@ DRAWN = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
 
 
 @given(num_links=st.integers(1, 9), size=st.integers(1, 25), seed=st.integers(0, 99))
-def test_each_link_occurs_as_often_as_any_other(num_links: int, size: int, seed: int) -> None:
+def test_each_link_occurs_as_often_as_any_other(
+    num_links: int, size: int, seed: int
+) -> None:
     torch.manual_seed(seed)
     links = torch.stack([torch.arange(num_links), torch.arange(num_links) + 100], dim=1)
     for picked in (drawn_links(links, size), drawn_links(links, size, keep_order=True)):
@@ -27,8 +29,12 @@ def test_each_link_occurs_as_often_as_any_other(num_links: int, size: int, seed:
 
 def test_links_in_their_order_start_anywhere() -> None:
     torch.manual_seed(0)
-    batches = {tuple(drawn_links(DRAWN, 6, keep_order=True).tolist()) for _ in range(60)}
-    assert batches == {tuple((start + place) % 4 for place in range(6)) for start in range(4)}
+    batches = {
+        tuple(drawn_links(DRAWN, 6, keep_order=True).tolist()) for _ in range(60)
+    }
+    assert batches == {
+        tuple((start + place) % 4 for place in range(6)) for start in range(4)
+    }
     weights = torch.tensor([1.0, 2.0, 0.0, 3.0])
     counts: Counter[int] = Counter()
     for _ in range(600):
@@ -57,7 +63,9 @@ def test_order_is_random_where_links_repeat() -> None:
 
 
 @given(
-    weights=st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda w: sum(w) > 0.01),
+    weights=st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(
+        lambda w: sum(w) > 0.01
+    ),
     size=st.integers(1, 40),
     seed=st.integers(0, 99),
     keep_order=st.booleans(),
@@ -67,18 +75,24 @@ def test_places_follow_the_weights(
 ) -> None:
     torch.manual_seed(seed)
     links = torch.arange(2 * len(weights)).reshape(-1, 2)
-    counts = Counter(drawn_links(links, size, torch.tensor(weights), keep_order).tolist())
+    counts = Counter(
+        drawn_links(links, size, torch.tensor(weights), keep_order).tolist()
+    )
     assert sum(counts.values()) == size
     for link, weight in enumerate(weights):
         share = size * weight / sum(weights)
         assert share - 1 - 1e-4 < counts[link] < share + 1 + 1e-4
 
 
-def test_rounding_draws_no_link_without_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_draws_no_link_without_a_weight(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     below_one = torch.ones(1).nextafter(torch.zeros(1))
     monkeypatch.setattr(torch, "rand", lambda *_, **__: below_one)
     for size in (2, 100, 40_000):
-        picked = drawn_links(DRAWN, size, torch.tensor([1.0, 1.0, 0.0, 0.0]), keep_order=True)
+        picked = drawn_links(
+            DRAWN, size, torch.tensor([1.0, 1.0, 0.0, 0.0]), keep_order=True
+        )
         assert picked.max() == 1
 
 
@@ -86,7 +100,9 @@ def test_which_links_a_small_weighted_batch_holds_is_random() -> None:
     torch.manual_seed(0)
     links = torch.arange(80).reshape(40, 2)
     weights = torch.linspace(0.1, 1, 40)
-    batches = {tuple(sorted(drawn_links(links, 5, weights).tolist())) for _ in range(40)}
+    batches = {
+        tuple(sorted(drawn_links(links, 5, weights).tolist())) for _ in range(40)
+    }
     assert len(batches) > 35
 
 

@@ -24,7 +24,9 @@ def difference(device: str) -> float:
             optimizer.step()
         assert torch.equal(unused.detach().cpu(), torch.ones(2))
         finals.append(torch.cat([value.detach().flatten() for value in parameters]))
-    assert not torch.equal(finals[0].cpu(), torch.cat([value.flatten() for value in start]))
+    assert not torch.equal(
+        finals[0].cpu(), torch.cat([value.flatten() for value in start])
+    )
     return float((finals[0] - finals[1]).abs().max())
 
 

@@ -18,7 +18,6 @@ from emea.encoders.objective import drawn_links
 from emea.encoders.rrea import RREA, MarginObjective
 
 from ..fit.small_fits import table_of_rows
-from ..usual import usual
 
 Neighbours = dict[int, dict[int, list[int]]]
 
@@ -28,11 +27,16 @@ def neighbours_of(pair: GraphPair) -> Neighbours:
     num_relations = pair.source.num_relations + pair.target.num_relations
     found: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     shifts = (0, 0), (pair.source.num_entities, pair.source.num_relations)
-    for graph, (by, relation_by) in zip((pair.source, pair.target), shifts, strict=True):
+    for graph, (by, relation_by) in zip(
+        (pair.source, pair.target), shifts, strict=True
+    ):
         for head, relation, tail in graph.triples.tolist():
             found[head + by][tail + by].add(relation + relation_by)
             found[tail + by][head + by].add(relation + relation_by + num_relations)
-    return {i: {j: sorted(rels) for j, rels in around.items()} for i, around in found.items()}
+    return {
+        i: {j: sorted(rels) for j, rels in around.items()}
+        for i, around in found.items()
+    }
 
 
 def transcription(
@@ -45,22 +49,33 @@ def transcription(
     """
     entities, relations = encoder.entities, encoder.relations
     half = len(relations) // 2
-    of_channel = torch.cat([relations[half:], relations[:half]]) if opposite else relations
+    of_channel = (
+        torch.cat([relations[half:], relations[:half]]) if opposite else relations
+    )
     entity_rows, relation_rows = [], []
     for i in range(len(entities)):
         around = neighbours.get(i, {})
         entity_rows.append(entities[sorted({i, *around})].mean(0))
         incident = sorted({r for rels in around.values() for r in rels})
-        relation_rows.append(of_channel[incident].mean(0) if incident else relations[0] * 0)
+        relation_rows.append(
+            of_channel[incident].mean(0) if incident else relations[0] * 0
+        )
     kernels = list(
-        zip(by_self, encoder.neighbour_attention, encoder.relation_attention, strict=True)
+        zip(
+            by_self,
+            encoder.neighbour_attention,
+            encoder.relation_attention,
+            strict=True,
+        )
     )
     outputs = []
     for start in (torch.stack(entity_rows), torch.stack(relation_rows)):
         features = torch.relu(start)
         outputs.append(features)
         for kernel in kernels:
-            features = torch.relu(transcribed_layer(features, relations, neighbours, kernel))
+            features = torch.relu(
+                transcribed_layer(features, relations, neighbours, kernel)
+            )
             outputs.append(features)
     return torch.cat(outputs, dim=1)
 
@@ -79,9 +94,13 @@ def transcribed_layer(
             r = normalize(relations[rels].sum(0), dim=0)
             message = features[j] - 2 * (features[j] @ r) * r
             messages.append(message)
-            logits.append(features[i] @ by_self + message @ by_neighbour + r @ by_relation)
+            logits.append(
+                features[i] @ by_self + message @ by_neighbour + r @ by_relation
+            )
         if messages:
-            rows.append(torch.softmax(torch.stack(logits), dim=0) @ torch.stack(messages))
+            rows.append(
+                torch.softmax(torch.stack(logits), dim=0) @ torch.stack(messages)
+            )
         else:
             rows.append(features[i] * 0)
     return torch.stack(rows)
@@ -90,7 +109,7 @@ def transcribed_layer(
 def double_encoder(pair: GraphPair, seed: int, **kwargs: Any) -> RREA:
     """An encoder whose parameters are large enough for uneven attention."""
     torch.manual_seed(seed)
-    encoder = usual(RREA, join_graphs(pair), dropout=0.0, **kwargs).double()
+    encoder = RREA(join_graphs(pair), dropout=0.0, **kwargs).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_(0, 2)
@@ -105,7 +124,9 @@ def test_output_and_gradients_are_those_of_the_equations(
     make_pair: Any, seed: int, depth: int, opposite: bool
 ) -> None:
     pair = make_pair(seed)
-    encoder = double_encoder(pair, seed, dim=4, depth=depth, opposite_relations=opposite)
+    encoder = double_encoder(
+        pair, seed, dim=4, depth=depth, opposite_relations=opposite
+    )
     weights = torch.randn(19, 8 * (depth + 1), dtype=torch.float64)
     by_self = torch.randn(depth, 4, dtype=torch.float64)
 
@@ -114,7 +135,11 @@ def test_output_and_gradients_are_those_of_the_equations(
     torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
 
     parameters = dict(encoder.named_parameters())
-    used = parameters if depth else {name: parameters[name] for name in ("entities", "relations")}
+    used = (
+        parameters
+        if depth
+        else {name: parameters[name] for name in ("entities", "relations")}
+    )
     wanted = torch.autograd.grad((expected * weights).sum(), list(used.values()))
     found = torch.autograd.grad((result * weights).sum(), list(used.values()))
     for name, left, right in zip(used, found, wanted, strict=True):
@@ -128,7 +153,9 @@ def test_receiver_term_of_the_attention_cancels(make_pair: Any) -> None:
     neighbours = neighbours_of(pair)
     by_self = torch.zeros(2, 4, dtype=torch.float64)
     without = transcription(encoder, neighbours, by_self)
-    with_term = transcription(encoder, neighbours, by_self.normal_(0, 5).requires_grad_())
+    with_term = transcription(
+        encoder, neighbours, by_self.normal_(0, 5).requires_grad_()
+    )
     torch.testing.assert_close(with_term, without, rtol=0, atol=1e-10)
     with_term.square().sum().backward()
     assert by_self.grad is not None
@@ -145,7 +172,9 @@ def test_isolated_entities_keep_their_embedding_alone(make_pair: Any) -> None:
 @pytest.mark.parametrize("num_relations", [0, 2])
 def test_graphs_without_triples(num_relations: int) -> None:
     graph = KnowledgeGraph(np.zeros((0, 3)), 2, num_relations)
-    encoder = double_encoder(GraphPair("bare", graph, graph, np.zeros((0, 2))), 0, dim=3)
+    encoder = double_encoder(
+        GraphPair("bare", graph, graph, np.zeros((0, 2))), 0, dim=3
+    )
     rows = encoder()
     rows.sum().backward()
     torch.testing.assert_close(rows[:, :3], torch.relu(encoder.entities))
@@ -154,7 +183,7 @@ def test_graphs_without_triples(num_relations: int) -> None:
 
 def test_dropout_in_training_alone(make_pair: Any) -> None:
     torch.manual_seed(0)
-    encoder = usual(RREA, join_graphs(make_pair()), dim=20, dropout=0.5)
+    encoder = RREA(join_graphs(make_pair()), dim=20, dropout=0.5)
     dropped = encoder()
     full = encoder.eval()()
     kept = dropped != 0
@@ -162,10 +191,12 @@ def test_dropout_in_training_alone(make_pair: Any) -> None:
     assert 0.4 < kept.sum() / (full != 0).sum() < 0.6
 
 
-def test_nothing_of_the_size_edges_by_dimension_exists(make_pair: Any, largest_output: Any) -> None:
+def test_nothing_of_the_size_edges_by_dimension_exists(
+    make_pair: Any, largest_output: Any
+) -> None:
     graph = join_graphs(make_pair(num_entities=20, num_relations=1, num_triples=1500))
     dim = 64
-    encoder = usual(RREA, graph, dim=dim)
+    encoder = RREA(graph, dim=dim)
     assert graph.num_edges * dim > 2 * graph.num_entities * 6 * dim
     with largest_output() as sizes:
         encoder().square().sum().backward()
@@ -177,10 +208,12 @@ def test_nothing_of_the_size_edges_by_dimension_exists(make_pair: Any, largest_o
 
 
 @pytest.mark.gpu
-def test_cuda_against_double_precision(make_pair: Any, assert_same_on_cuda: Any) -> None:
+def test_cuda_against_double_precision(
+    make_pair: Any, assert_same_on_cuda: Any
+) -> None:
     pair = make_pair(3, num_entities=60, num_relations=5, num_triples=400)
     reference = double_encoder(pair, 3, dim=20)
-    assert_same_on_cuda(reference, usual(RREA, join_graphs(pair), dim=20, dropout=0.0))
+    assert_same_on_cuda(reference, RREA(join_graphs(pair), dim=20, dropout=0.0))
 
 
 def looped_loss(
@@ -210,7 +243,10 @@ LINKS = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
 @pytest.mark.parametrize("margin", [0.1, 3.0])
 @pytest.mark.parametrize("keep_order", [False, True])
 def test_loss_and_gradient(
-    batch_size: int | None, margin: float, keep_order: bool, monkeypatch: pytest.MonkeyPatch
+    batch_size: int | None,
+    margin: float,
+    keep_order: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # links keep their order on a GPU
     draw = functools.partial(drawn_links, keep_order=keep_order)
@@ -237,7 +273,7 @@ def test_negatives_come_from_both_graphs() -> None:
 def test_weighted_links_count_by_their_places() -> None:
     encoder, twin = table_of_rows(10, 3), table_of_rows(10, 3)
     weights = torch.tensor([1.0, 0.25, 0.0, 0.5])
-    objective = usual(MarginObjective, margin=2.0)
+    objective = MarginObjective(margin=2.0)
     objective.weigh(weights)
     torch.manual_seed(3)
     loss = objective(encoder, LINKS)
@@ -249,7 +285,9 @@ def test_weighted_links_count_by_their_places() -> None:
     for i, (source, target) in enumerate(LINKS[picked].tolist()):
         near = (rows[source] - rows[target]).abs().sum()
         for a, b in ((source, false_target[i]), (false_source[i], target)):
-            expected = expected + torch.relu(2.0 + near - (rows[a] - rows[b]).abs().sum()) / 10
+            expected = (
+                expected + torch.relu(2.0 + near - (rows[a] - rows[b]).abs().sum()) / 10
+            )
     torch.testing.assert_close(loss, expected, rtol=0, atol=1e-12)
     loss.backward()
     expected.backward()

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
@@ -13,9 +12,11 @@ from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.encoders.objective import Objective
 from emea.fit.alignment_module import AlignmentModule
+from emea.fit.fit_hook import FitHook
+from emea.fit.lightning_trainer import HookCallback
 from emea.fit.step_block import LabelDataModule
 
-from .small_fits import Rows, plain_trainer
+from .small_fits import Rows, fit_by, plain_trainer
 
 NUM_SOURCE, NUM_TARGET = 14, 11
 
@@ -46,7 +47,9 @@ def make_visible() -> Callable[..., Visible]:
     def make(**changes: IntArray | None) -> Visible:
         train = np.array([[0, 3], [5, 1]])
         validation = np.array([[2, 2], [3, 8], [9, 9]])
-        return Visible(train, validation, validation, train, None, None, None, False, **changes)
+        return Visible(
+            train, validation, validation, train, None, None, None, False, **changes
+        )
 
     return make
 
@@ -59,20 +62,22 @@ def make_module() -> Callable[..., AlignmentModule]:
         torch.manual_seed(0)
         rows, made = Rows(NUM_SOURCE + NUM_TARGET, 5), objective or Drifting()
         optimizer = partial(torch.optim.RMSprop, lr=lr)
-        return AlignmentModule(rows, made, optimizer, NUM_SOURCE, NUM_TARGET)  # type: ignore[arg-type]
+        return AlignmentModule(
+            rows, made, optimizer, num_source=NUM_SOURCE, num_target=NUM_TARGET
+        )  # type: ignore[arg-type]
 
     return make
 
 
 @pytest.fixture
 def fit() -> Fit:
-    """Fits a module in turns with callbacks."""
+    """Fits a module in turns with hooks."""
 
     def run(
         module: AlignmentModule,
         visible: Visible,
         num_epochs: int,
-        callbacks: list[pl.Callback],
+        hooks: list[FitHook],
         num_turns: int = 0,
         check_every: int | None = None,
         block_size: int = 3,
@@ -80,9 +85,11 @@ def fit() -> Fit:
         data = LabelDataModule(visible.train, NUM_SOURCE, block_size, check_every)
         data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
         trainer = plain_trainer(
-            max_epochs=1 + num_turns, reload_dataloaders_every_n_epochs=1, callbacks=callbacks
+            max_epochs=1 + num_turns,
+            reload_dataloaders_every_n_epochs=1,
+            callbacks=[HookCallback(hooks)],
         )
-        trainer.fit(module, datamodule=data)
+        fit_by(trainer, module, data)
         return data
 
     return run

@@ -17,8 +17,7 @@ from emea.fit.alignment_module import AlignmentModule
 from emea.fit.optimisation_step import OptimisationStep
 from emea.fit.step_block import LabelDataModule
 
-from ..usual import usual
-from .small_fits import plain_trainer
+from .small_fits import fit_by, plain_trainer
 
 RMSPROP = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
@@ -35,7 +34,9 @@ class Linked(Objective):
 class NotANumberFrom(Objective):
     """A loss that grows by a factor each step, and is no number from some step on."""
 
-    def __init__(self, step: int, growth: float = 1.0, value: float = float("nan")) -> None:
+    def __init__(
+        self, step: int, growth: float = 1.0, value: float = float("nan")
+    ) -> None:
         super().__init__()
         self.step = step
         self.growth = growth
@@ -44,7 +45,9 @@ class NotANumberFrom(Objective):
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         self.num_calls += 1
-        factor = self.growth**self.num_calls if self.num_calls < self.step else self.value
+        factor = (
+            self.growth**self.num_calls if self.num_calls < self.step else self.value
+        )
         return encoder().square().mean() * 0 + factor
 
 
@@ -73,9 +76,11 @@ class Watched(Linked):
 def make_module(make_pair: Any) -> Callable[..., AlignmentModule]:
     """Makes a module around a small RREA; equal seeds, equal weights."""
 
-    def make(objective: Objective, seed: int = 0, dropout: float = 0.0) -> AlignmentModule:
+    def make(
+        objective: Objective, seed: int = 0, dropout: float = 0.0
+    ) -> AlignmentModule:
         torch.manual_seed(seed)
-        encoder = usual(RREA, join_graphs(make_pair()), dim=4, dropout=dropout)
+        encoder = RREA(join_graphs(make_pair()), dim=4, dropout=dropout)
         return AlignmentModule(encoder, objective, RMSPROP, num_source=9, num_target=10)
 
     return make
@@ -90,7 +95,7 @@ def fit(
 ) -> None:
     data = LabelDataModule(links, num_source=9, block_size=block_size)
     data.num_steps = num_steps
-    plain_trainer(accelerator=accelerator).fit(module, datamodule=data)
+    fit_by(plain_trainer(accelerator=accelerator), module, data)
 
 
 def weights_of(module: AlignmentModule) -> dict[str, Tensor]:
@@ -150,17 +155,19 @@ def test_blocks_do_not_change_the_result(
 ) -> None:
     results = []
     for size in (3, block_size):
-        module = make_module(usual(MarginObjective), dropout=0.3)
+        module = make_module(MarginObjective(), dropout=0.3)
         torch.manual_seed(1)
         fit(module, num_steps=4, block_size=size)
         results.append(weights_of(module))
     assert_equal(*results)
 
 
-def test_same_seed_gives_identical_weights(make_module: Callable[..., AlignmentModule]) -> None:
+def test_same_seed_gives_identical_weights(
+    make_module: Callable[..., AlignmentModule],
+) -> None:
     results = []
     for seed in (1, 1, 2):
-        module = make_module(usual(MarginObjective), dropout=0.3)
+        module = make_module(MarginObjective(), dropout=0.3)
         torch.manual_seed(seed)
         fit(module, num_steps=7, block_size=3)
         results.append(weights_of(module))
@@ -174,9 +181,13 @@ def test_a_nan_loss_stops_the_fit_and_reports_the_step(
     make_module: Callable[..., AlignmentModule], first_bad: int, value: float
 ) -> None:
     module = make_module(NotANumberFrom(first_bad, value=value))
-    with pytest.raises(FloatingPointError, match=f"The loss became {value} at step {first_bad}"):
+    with pytest.raises(
+        FloatingPointError, match=f"The loss became {value} at step {first_bad}"
+    ):
         fit(module, num_steps=7, block_size=3)
-    assert [loss.step for loss in module.losses] == [end for end in (3, 6) if end < first_bad]
+    assert [loss.step for loss in module.losses] == [
+        end for end in (3, 6) if end < first_bad
+    ]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +202,10 @@ def test_a_nan_loss_stops_the_fit_and_reports_the_step(
     ],
 )
 def test_losses_before_it_tell_the_cause(
-    make_module: Callable[..., AlignmentModule], first_bad: int, growth: float, cause: str
+    make_module: Callable[..., AlignmentModule],
+    first_bad: int,
+    growth: float,
+    cause: str,
 ) -> None:
     with pytest.raises(FloatingPointError, match=cause):
         fit(make_module(NotANumberFrom(first_bad, growth)), num_steps=7, block_size=3)
@@ -214,7 +228,7 @@ def test_fit_after_a_failed_one_starts_afresh(
 def test_embeddings_are_deterministic_and_leave_the_mode(
     make_module: Callable[..., AlignmentModule], training: bool
 ) -> None:
-    module = make_module(usual(MarginObjective), dropout=0.5)
+    module = make_module(MarginObjective(), dropout=0.5)
     module.train(training)
     source, target = module.embeddings()
     again = module.embeddings()

@@ -11,12 +11,13 @@ from torch import Tensor, nn
 from emea.data.protocol import Visible
 from emea.encoders.objective import Objective
 from emea.fit.alignment_module import AlignmentModule
+from emea.fit.lightning_trainer import HookCallback
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule
 from emea.fit.training_parts import EarlyStopping
 from emea.matching.similarity import Cosine
 
-from .small_fits import plain_trainer
+from .small_fits import fit_by, plain_trainer
 
 Modules = Callable[..., AlignmentModule]
 Visibles = Callable[..., Visible]
@@ -62,8 +63,16 @@ def counting(make_module: Modules) -> AlignmentModule:
         ([0.1, 0.3, 0.2, 0.3], [6, 12, 18, 24], 12),  # an equal is no new best
         ([0.4, 0.1, 0.5, 0.2, 0.4], [6, 12, 18, 24, 30], 18),  # counted in a row
         ([0.0, 0.0, 0.0], [6, 12, 18], 6),
-        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [6, 12, 18, 24, 30, 33], 33),  # never: all 11 epochs
-        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.2], [6, 12, 18, 24, 30, 33], 30),  # the end is looked at
+        (
+            [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+            [6, 12, 18, 24, 30, 33],
+            33,
+        ),  # never: all 11 epochs
+        (
+            [0.1, 0.2, 0.3, 0.4, 0.5, 0.2],
+            [6, 12, 18, 24, 30, 33],
+            30,
+        ),  # the end is looked at
     ],
 )
 def test_a_turn_ends_after_patience_and_keeps_the_best(
@@ -164,7 +173,7 @@ def test_a_captured_step_continues_from_the_best_weights(
         max_epochs=2,
         reload_dataloaders_every_n_epochs=1,
         accelerator="gpu",
-        callbacks=[stopping, training],
+        callbacks=[HookCallback([stopping, training])],
     )
-    trainer.fit(counting, datamodule=data)
+    fit_by(trainer, counting, data)
     assert counting.encoder.rows[0, 0].item() == 12 + 24

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from emea.config.checks import check_config
 from emea.config.instantiate import untrusted_targets
-from emea.config.settings.execution import PASSED_ON, lightning_options
-from emea.encoders.joint_graph import join_graphs
-from emea.encoders.rmsprop import RMSprop
-from emea.encoders.rrea import RREA, MarginObjective
+from emea.config.run_config import RunConfig
+from emea.config.trainer_settings import PASSED_ON, lightning_options
 from emea.errors import ConfigError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.lightning_trainer import ResidentStrategy
@@ -27,11 +24,14 @@ from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 from emea.run.parts import build_lightning
 
-from ..usual import usual
-from .small_fits import fit_members, plain_trainer
+from .small_fits import fit_by, plain_trainer, small_rrea
 
 Configs = Callable[..., DictConfig]
-SHORT = ("data.num_entities=100", "model.initial_epochs=7", "model.epochs_per_iteration=3")
+SHORT = (
+    "data.num_entities=100",
+    "model.initial_epochs=7",
+    "model.epochs_per_iteration=3",
+)
 ENDLESS = (
     *("data.num_entities=100", "model.initial_epochs=100000"),
     "model.epochs_per_iteration=100000",
@@ -46,7 +46,9 @@ class Watcher(pl.Callback):
     seen: list[tuple[int, float]] = []  # noqa: RUF012
     fits: list[int] = []  # noqa: RUF012
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule
+    ) -> None:
         self.fits.append(trainer.global_step)
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
@@ -100,7 +102,11 @@ def test_a_logger_gets_the_losses_of_all_fits(
 ) -> None:
     config = tiny_config(*SHORT, *BLOCKS, *overrides)
     config.trust = [LOGGERS]
-    logger = {"_target_": f"{LOGGERS}.CSVLogger", "save_dir": str(tmp_path), "name": "csv"}
+    logger = {
+        "_target_": f"{LOGGERS}.CSVLogger",
+        "save_dir": str(tmp_path),
+        "name": "csv",
+    }
     run_job(added(config, logger=[logger]), tmp_path / "run")
     with (tmp_path / "csv" / "version_0" / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -112,7 +118,9 @@ def test_a_logger_gets_the_losses_of_all_fits(
     assert logged == expected
 
 
-def test_a_time_limit_ends_each_fit_and_em_still_acts(tiny_config: Configs, tmp_path: Path) -> None:
+def test_a_time_limit_ends_each_fit_and_em_still_acts(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     config = tiny_config(*ENDLESS, *BLOCKS)
     metrics = run_job(added(config, max_time="00:00:00:01"), tmp_path).metrics
     assert [entry["iteration"] for entry in metrics["history"]] == [0, 1]
@@ -153,39 +161,57 @@ def test_a_callback_that_stops_the_first_training_is_named(
 ) -> None:
     config = tiny_config(*SHORT, *overrides)
     config.trust = [__name__]
-    with pytest.raises(ConfigError, match=f"stopped the {stopped} before its first step"):
-        run_job(added(config, callbacks=[{"_target_": f"{__name__}.Refuses"}]), tmp_path)
+    with pytest.raises(
+        ConfigError, match=f"stopped the {stopped} before its first step"
+    ):
+        run_job(
+            added(config, callbacks=[{"_target_": f"{__name__}.Refuses"}]), tmp_path
+        )
 
 
 @pytest.mark.parametrize(
     "name", ["gradient_clip_val", "max_epochs", "devices", "precision", "colour"]
 )
-def test_settings_without_an_effect_are_refused(name: str, tiny_config: Configs) -> None:
-    with pytest.raises(ConfigError, match=f"trainer.{name} has no effect: .*docs/lightning.md"):
+def test_settings_without_an_effect_are_refused(
+    name: str, tiny_config: Configs
+) -> None:
+    with pytest.raises(
+        ConfigError, match=f"trainer.{name} has no effect: .*docs/lightning.md"
+    ):
         check_config(added(tiny_config(), **{name: 1}))
 
 
-def test_settings_with_an_effect_are_arguments_of_lightning(tiny_config: Configs) -> None:
+def test_settings_with_an_effect_are_arguments_of_lightning(
+    tiny_config: Configs,
+) -> None:
     given = {"max_time": "00:01:00:00", "log_every_n_steps": 3, "detect_anomaly": True}
     config = added(tiny_config(), **given, limit_train_batches=4)
     check_config(config)
     assert set(lightning_options(config.trainer)) == set(PASSED_ON)
-    trainer = build_lightning(config.trainer).trainer([], accelerator="cpu")
+    trainer = build_lightning(RunConfig.of(config).lightning).trainer(
+        [], accelerator="cpu"
+    )
     assert (trainer.log_every_n_steps, trainer.limit_train_batches) == (3, 4)
-    assert any(isinstance(callback, pl.callbacks.Timer) for callback in trainer.callbacks)
+    assert any(
+        isinstance(callback, pl.callbacks.Timer) for callback in trainer.callbacks
+    )
 
 
 def test_a_value_that_lightning_refuses_is_one_sentence(tiny_config: Configs) -> None:
     config = added(tiny_config(), max_time="soon")
-    with pytest.raises(ConfigError, match=r"Lightning does not accept trainer.max_time"):
-        build_lightning(config.trainer).trainer([], accelerator="cpu")
+    with pytest.raises(
+        ConfigError, match=r"Lightning does not accept trainer.max_time"
+    ):
+        build_lightning(RunConfig.of(config).lightning).trainer([], accelerator="cpu")
 
 
 @pytest.mark.parametrize("value", [3, "Timer", ["Timer"]])
 def test_callbacks_are_a_list_of_classes(value: Any, tiny_config: Configs) -> None:
     config = tiny_config()
     config.trainer.callbacks = value
-    with pytest.raises(ConfigError, match=r"trainer\.callbacks must be a list of classes"):
+    with pytest.raises(
+        ConfigError, match=r"trainer\.callbacks must be a list of classes"
+    ):
         check_config(config)
 
 
@@ -193,7 +219,7 @@ def test_what_is_not_a_callback_is_refused(tiny_config: Configs) -> None:
     optimizer = {"_target_": "emea.matching.search.ExactSearch"}
     config = added(tiny_config(), callbacks=[optimizer])
     with pytest.raises(ConfigError, match="ExactSearch, which is not a Callback"):
-        build_lightning(config.trainer)
+        build_lightning(RunConfig.of(config).lightning)
 
 
 @pytest.mark.parametrize(
@@ -240,15 +266,28 @@ LINKS = np.array([[0, 0], [1, 1], [2, 2]])
 
 @pytest.fixture
 def make_module(make_pair: Any) -> Callable[[], AlignmentModule]:
-    """Makes a module around a small RREA with the same weights each time."""
+    return lambda: small_rrea(make_pair())
 
-    def make() -> AlignmentModule:
-        torch.manual_seed(0)
-        encoder = usual(RREA, join_graphs(make_pair()), dim=4, dropout=0.0)
-        optimizer = partial(RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
-        return AlignmentModule(encoder, usual(MarginObjective), optimizer, 9, 10)
 
-    return make
+class Reader(pl.Callback):
+    """Reads what the documentation promises of the Lightning module."""
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        source, target = pl_module.embeddings()
+        self.found = (
+            len(source),
+            len(target),
+            pl_module.num_steps_done,
+            pl_module.encoder,
+        )
+
+
+def test_callbacks_see_the_encoder_and_its_embeddings(
+    make_module: Callable[[], AlignmentModule],
+) -> None:
+    module, reader = make_module(), Reader()
+    fit_on(module, reader)
+    assert reader.found == (9, 10, 7, module.encoder)
 
 
 class Watched(pl.Callback):
@@ -259,10 +298,10 @@ class Watched(pl.Callback):
         assert self.optimizer.state
 
 
-def fit_on(module: AlignmentModule, watched: Watched, **chosen: Any) -> None:
+def fit_on(module: AlignmentModule, watched: pl.Callback, **chosen: Any) -> None:
     data = LabelDataModule(LINKS, num_source=9, block_size=3)
     data.num_steps = 7
-    plain_trainer(devices=1, callbacks=[watched], **chosen).fit(module, datamodule=data)
+    fit_by(plain_trainer(devices=1, callbacks=[watched], **chosen), module, data)
 
 
 def test_fits_are_those_of_lightnings_strategy(
@@ -278,19 +317,3 @@ def test_fits_are_those_of_lightnings_strategy(
     assert not watched.optimizer.state
     for name, weights in results[0].items():
         assert torch.equal(weights, results[1][name]), name
-
-
-@pytest.mark.gpu
-def test_fits_on_a_gpu_leave_the_module_there(
-    make_module: Callable[[], AlignmentModule], cuda: torch.device
-) -> None:
-    module = make_module()
-    data = LabelDataModule(LINKS, num_source=9, block_size=3)
-    devices = []
-    for links in (LINKS, LINKS[:2], LINKS):
-        data.relabel([(links, None)])
-        fit_members(module, data, (0,), 7, cuda)
-        devices.append(module.device.type)
-    assert devices == [cuda.type] * 3
-    assert module.num_steps_done == 21
-    assert all(rows.isfinite().all() and rows.is_cuda for rows in module.embeddings())

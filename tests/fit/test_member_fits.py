@@ -39,7 +39,10 @@ class Distance(Objective):
 
 
 def ensemble_of(
-    members: list[Rows], objectives: list[Any], optimizers: Any = torch.optim.SGD, **given: Any
+    members: list[Rows],
+    objectives: list[Any],
+    optimizers: Any = torch.optim.SGD,
+    **given: Any,
 ) -> AlignmentModule:
     """A module of these members between 2 and 3 entities; one optimiser is that of all members."""
     makers = optimizers if isinstance(optimizers, list) else [optimizers] * len(members)
@@ -76,7 +79,9 @@ def test_each_objective_gets_its_own_member() -> None:
 
 def test_a_member_with_a_wrong_number_of_rows_is_named() -> None:
     module = ensemble_of([Rows(5, 3), Rows(4, 3)], [Distance(), Distance()])
-    fault = r"^Rows\.forward\(\) must return .*, but it returned a tensor of shape \[4, 3\]"
+    fault = (
+        r"^Rows\.forward\(\) must return .*, but it returned a tensor of shape \[4, 3\]"
+    )
     with pytest.raises(ConfigError, match=fault):
         module.embeddings()
 
@@ -100,7 +105,9 @@ class Noisy(Distance):
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         rows = encoder() + self.scale * torch.randn_like(encoder())
-        weights = torch.ones(len(links)) if self.link_weights is None else self.link_weights
+        weights = (
+            torch.ones(len(links)) if self.link_weights is None else self.link_weights
+        )
         distances = (rows[links[:, 0]] - rows[links[:, 1]]).square().sum(1)
         return (weights * distances).mean()
 
@@ -117,7 +124,11 @@ class SeedFirstBlock(pl.Callback):
     """Sets the seed after Lightning has drawn numbers for its own use."""
 
     def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        batch: Any,
+        batch_idx: int,
     ) -> None:
         if batch_idx == 0:
             torch.manual_seed(SEED)
@@ -192,7 +203,9 @@ class Diverging(Distance):
 
 def of_losses(*losses: list[float]) -> AlignmentModule:
     """Encoders with these losses."""
-    return ensemble_of([Rows(5, 3) for _ in losses], [Diverging(*of_one) for of_one in losses])
+    return ensemble_of(
+        [Rows(5, 3) for _ in losses], [Diverging(*of_one) for of_one in losses]
+    )
 
 
 NAN = float("nan")
@@ -214,15 +227,21 @@ HIGH = [100.0] * 10
     ],
 )
 def test_the_encoder_that_diverged_is_named_with_its_own_losses(
-    losses: tuple[list[float], ...], fits: list[tuple[tuple[int, ...], int]], expected: str
+    losses: tuple[list[float], ...],
+    fits: list[tuple[tuple[int, ...], int]],
+    expected: str,
 ) -> None:
     module, data = of_losses(*losses), data_of(own_links=False, block_size=1)
-    with pytest.raises(DivergedError, match=f"The loss of encoder 2 became nan at {expected}"):
+    with pytest.raises(
+        DivergedError, match=f"The loss of encoder 2 became nan at {expected}"
+    ):
         for members, num_epochs in fits:
             fit_members(module, data, members, num_epochs)
 
 
-def test_an_encoder_that_diverges_after_resuming_is_shown_with_its_losses_before() -> None:
+def test_an_encoder_that_diverges_after_resuming_is_shown_with_its_losses_before() -> (
+    None
+):
     module, data = of_losses([1, 2, 3], HIGH), data_of(own_links=False, block_size=1)
     fit_members(module, data, (0, 1), 3)
     resumed = of_losses([40, NAN], HIGH)
@@ -273,5 +292,7 @@ def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:
         for active in ((0, 1, 2), (1, 2), (0,), (0, 1, 2)):
             fit_members(module, data_of(own_links=True), active, 9, "cuda")
         module.graph_memory.release()
-        weights.append(torch.cat([member.rows.detach().cpu() for member in members], dim=1))
+        weights.append(
+            torch.cat([member.rows.detach().cpu() for member in members], dim=1)
+        )
     torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.kernels.pair_distance import pair_distances
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.optimisation_step import (
     GraphedStep,
@@ -21,12 +20,13 @@ from emea.fit.optimisation_step import (
     MemberSteps,
     OptimisationStep,
 )
-
-from ..usual import usual
+from emea.kernels.pair_distance import pair_distances
 
 # the usual epsilon makes steps of equal size from gradients that are rounding errors, so that
 # differences of 1e-7, which atomic additions cause, grow to 0.02 within a few steps
-GENTLE_OPTIMIZER = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=0.01, capturable=True)
+GENTLE_OPTIMIZER = partial(
+    torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=0.01, capturable=True
+)
 
 
 def graphed(
@@ -43,7 +43,9 @@ def test_steps_are_those_of_gradient_descent() -> None:
     step = OptimisationStep(lambda: weight.square(), torch.optim.SGD([weight], lr=0.1))
     losses = [step() for _ in range(3)]
     # each step multiplies the weight by 1 - 2 * 0.1; gradients that piled up would not
-    assert [float(loss) for loss in losses] == pytest.approx([4, 4 * 0.8**2, 4 * 0.8**4])
+    assert [float(loss) for loss in losses] == pytest.approx(
+        [4, 4 * 0.8**2, 4 * 0.8**4]
+    )
     assert float(weight.detach()) == pytest.approx(2 * 0.8**3)
     assert not any(loss.requires_grad for loss in losses)
 
@@ -57,7 +59,9 @@ def test_earlier_gradients_are_dropped() -> None:
 
 def test_a_step_of_several_members_returns_all_losses() -> None:
     weights = [nn.Parameter(torch.tensor(start)) for start in (2.0, 3.0)]
-    steps = [OptimisationStep(one.square, torch.optim.SGD([one], lr=0.1)) for one in weights]
+    steps = [
+        OptimisationStep(one.square, torch.optim.SGD([one], lr=0.1)) for one in weights
+    ]
     joint = MemberSteps(steps)
     losses = torch.stack([joint() for _ in range(3)])
     expected = [[start**2 * 0.8 ** (2 * step) for start in (2, 3)] for step in range(3)]
@@ -105,7 +109,13 @@ class FakeGraph:
 def fake_cuda(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     """Replaces torch's CUDA functions; 8 bytes are free and 4 were in use at the peak."""
     functions = mock.Mock(mem_get_info=lambda: (8, 16), max_memory_allocated=lambda: 4)
-    for name in ("synchronize", "empty_cache", "mem_get_info", "max_memory_allocated", "Stream"):
+    for name in (
+        "synchronize",
+        "empty_cache",
+        "mem_get_info",
+        "max_memory_allocated",
+        "Stream",
+    ):
         monkeypatch.setattr(torch.cuda, name, getattr(functions, name))
     monkeypatch.setattr(torch.cuda, "current_stream", functions.current_stream)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
@@ -113,7 +123,9 @@ def fake_cuda(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     return functions
 
 
-def test_graphs_share_one_stream_and_the_memory_of_the_last_one(fake_cuda: mock.Mock) -> None:
+def test_graphs_share_one_stream_and_the_memory_of_the_last_one(
+    fake_cuda: mock.Mock,
+) -> None:
     memory = GraphMemory()
     pools = []
     for _ in range(3):
@@ -155,13 +167,15 @@ def test_a_failed_capture_is_ended() -> None:
 
 
 @pytest.mark.gpu
-def test_graphs_in_the_same_memory_are_eager_steps(make_pair: Any, cuda: torch.device) -> None:
+def test_graphs_in_the_same_memory_are_eager_steps(
+    make_pair: Any, cuda: torch.device
+) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
-    start = usual(RREA, graph, dim=20, dropout=0.0).state_dict()
+    start = RREA(graph, dim=20, dropout=0.0).state_dict()
     memory, results, reserved = GraphMemory(), [], []
     for kind in (OptimisationStep, partial(graphed, memory=memory)):
         torch.manual_seed(0)
-        encoder = usual(RREA, graph, dim=20, dropout=0.0)
+        encoder = RREA(graph, dim=20, dropout=0.0)
         encoder.load_state_dict(start)
         encoder.to(cuda)
         losses = []
@@ -180,13 +194,15 @@ def test_graphs_in_the_same_memory_are_eager_steps(make_pair: Any, cuda: torch.d
 
 
 @pytest.mark.gpu
-def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: torch.device) -> None:
+def test_members_on_their_own_streams_take_eager_steps(
+    make_pair: Any, cuda: torch.device
+) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
-    starts = [usual(RREA, graph, dim=20, dropout=0.0).state_dict() for _ in range(3)]
+    starts = [RREA(graph, dim=20, dropout=0.0).state_dict() for _ in range(3)]
     memory, results, reserved = GraphMemory(), [], []
     for is_joint in (False, True):
         torch.manual_seed(0)
-        encoders = [usual(RREA, graph, dim=20, dropout=0.0) for _ in starts]
+        encoders = [RREA(graph, dim=20, dropout=0.0) for _ in starts]
         for encoder, start in zip(encoders, starts, strict=True):
             encoder.load_state_dict(start)
             encoder.to(cuda)
@@ -194,14 +210,18 @@ def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: tor
         for num_pairs in (200, 333, 90, 333, 333):
             pairs = torch.randint(graph.num_entities, (3, 3, num_pairs), device=cuda)
             steps = [
-                OptimisationStep(partial(fixed_margin_loss, *pair), GENTLE_OPTIMIZER(weights))
+                OptimisationStep(
+                    partial(fixed_margin_loss, *pair), GENTLE_OPTIMIZER(weights)
+                )
                 for *pair, weights in zip(
                     encoders, pairs, (one.parameters() for one in encoders), strict=True
                 )
             ]
             step: Any = MemberSteps(steps)
             if is_joint:
-                step = GraphedStep(MemberSteps(steps, memory.member_streams(3)), [], memory)
+                step = GraphedStep(
+                    MemberSteps(steps, memory.member_streams(3)), [], memory
+                )
             losses += [step().clone() for _ in range(7)]
             del step, steps
             for encoder in encoders:
@@ -216,15 +236,19 @@ def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: tor
 
 
 @pytest.mark.gpu
-def test_replays_of_members_draw_different_numbers(make_pair: Any, cuda: torch.device) -> None:
+def test_replays_of_members_draw_different_numbers(
+    make_pair: Any, cuda: torch.device
+) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
-    encoder = usual(RREA, graph, dim=20, dropout=0.3).to(cuda)
+    encoder = RREA(graph, dim=20, dropout=0.3).to(cuda)
     links = torch.stack([torch.arange(50), torch.arange(50) + 60], dim=1).to(cuda)
     steps = []
     for _ in range(3):  # equal weights, so that only random numbers differ
         member = copy.deepcopy(encoder)
         optimizer = torch.optim.SGD(member.parameters(), lr=0.0)
-        steps.append(OptimisationStep(partial(usual(MarginObjective), member, links), optimizer))
+        steps.append(
+            OptimisationStep(partial(MarginObjective(), member, links), optimizer)
+        )
     memory = GraphMemory()
     step = GraphedStep(MemberSteps(steps, memory.member_streams(3)), [], memory)
     losses = torch.stack([step().clone() for _ in range(11)])

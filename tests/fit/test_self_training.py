@@ -15,8 +15,6 @@ from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule, Labels
 from emea.matching.csls import CSLS
 
-from ..usual import usual
-
 Modules = Callable[..., AlignmentModule]
 Visibles = Callable[..., Visible]
 
@@ -25,7 +23,11 @@ TARGET_POOL = np.array([9, 1, 4, 10, 0, 6])
 
 
 def looped(
-    module: AlignmentModule, labels: IntArray, sources: list[int], targets: list[int], k: int
+    module: AlignmentModule,
+    labels: IntArray,
+    sources: list[int],
+    targets: list[int],
+    k: int,
 ) -> list[list[int]]:
     """Mutual nearest pairs by CSLS inside the pool, one entity at a time, in float64."""
     source, target = (normalize(rows.detach().double()) for rows in module.embeddings())
@@ -64,13 +66,17 @@ def test_mined_pairs_are_those_of_a_loop(
     assert mined.tolist() == looped(module, visible.train, sources, targets, k=3)
 
 
-def test_held_out_links_are_not_mined(make_module: Modules, make_visible: Visibles) -> None:
+def test_held_out_links_are_not_mined(
+    make_module: Modules, make_visible: Visibles
+) -> None:
     # the encoder trains on the first link only; the others are held out for early stopping
     visible = make_visible()
     module = make_module()
     mined = SelfTraining(visible, CSLS(k=3), turns=1).mined(module, visible.train[:1])
     assert len(visible.train) > 1
-    assert mined.tolist() == looped(module, visible.train, list(range(14)), list(range(11)), k=3)
+    assert mined.tolist() == looped(
+        module, visible.train, list(range(14)), list(range(11)), k=3
+    )
 
 
 @pytest.mark.parametrize("side", ["mining_sources", "mining_targets"])
@@ -78,16 +84,21 @@ def test_an_empty_pool_gives_no_pair(
     side: str, make_module: Modules, make_visible: Visibles
 ) -> None:
     visible = make_visible(**{side: np.zeros(0, dtype=np.int64)})
-    mined = SelfTraining(visible, usual(CSLS), turns=1).mined(make_module(), visible.train)
+    mined = SelfTraining(visible, CSLS(), turns=1).mined(make_module(), visible.train)
     assert mined.shape == (0, 2)
 
 
-def test_the_order_of_a_pool_has_no_effect(make_module: Modules, make_visible: Visibles) -> None:
+def test_the_order_of_a_pool_has_no_effect(
+    make_module: Modules, make_visible: Visibles
+) -> None:
     module = make_module()
     module.encoder.rows.data[:] = 1.0  # all scores tie
     results = []
     for order in (1, -1):
-        pools = {"mining_sources": SOURCE_POOL[::order], "mining_targets": TARGET_POOL[::order]}
+        pools = {
+            "mining_sources": SOURCE_POOL[::order],
+            "mining_targets": TARGET_POOL[::order],
+        }
         visible = make_visible(**pools)
         mined = SelfTraining(visible, CSLS(k=2), turns=1).mined(module, visible.train)
         results.append(mined.tolist())
@@ -101,7 +112,11 @@ def test_turns_add_labels_and_keep_the_optimiser(
     visible = make_visible()
     module = make_module()
     data = fit(
-        module, visible, 4, [SelfTraining(visible, CSLS(k=3), 2, epochs_per_turn=5)], num_turns=2
+        module,
+        visible,
+        4,
+        [SelfTraining(visible, CSLS(k=3), 2, epochs_per_turn=5)],
+        num_turns=2,
     )
     # the same by hand: one optimiser, labels that only grow
     twin = make_module()
@@ -110,7 +125,9 @@ def test_turns_add_labels_and_keep_the_optimiser(
     for turn, num_epochs in enumerate([4, 5, 5]):
         if turn:
             mined = looped(twin, labels, list(range(14)), list(range(11)), k=3)
-            labels = np.concatenate([labels, np.array(mined, dtype=np.int64).reshape(-1, 2)])
+            labels = np.concatenate(
+                [labels, np.array(mined, dtype=np.int64).reshape(-1, 2)]
+            )
         links = torch.from_numpy(labels + np.array([0, 14]))
         step = twin.new_step([Labels(links)], optimizers)
         for _ in range(num_epochs * (1 + len(labels) // 10)):
@@ -137,5 +154,5 @@ def test_without_turns_labels_stay(
     make_module: Modules, make_visible: Visibles, fit: Callable[..., LabelDataModule]
 ) -> None:
     visible = make_visible()
-    data = fit(make_module(), visible, 3, [SelfTraining(visible, usual(CSLS), turns=0)])
+    data = fit(make_module(), visible, 3, [SelfTraining(visible, CSLS(), turns=0)])
     assert data.labels.tolist() == visible.train.tolist()

@@ -54,7 +54,9 @@ def plan_of(*changes: tuple[int, dict[str, Any]], num_members: int = 3) -> list[
     return plan
 
 
-def joined(plan: list[Stage], parts: Any, first: int = 0) -> list[tuple[int, tuple[int, ...]]]:
+def joined(
+    plan: list[Stage], parts: Any, first: int = 0
+) -> list[tuple[int, tuple[int, ...]]]:
     return [(number, stage.members) for number, stage in fits(plan, first, parts)]
 
 
@@ -81,7 +83,8 @@ def test_members_of_one_iteration_are_joined() -> None:
     ],
 )
 def test_stages_that_differ_or_have_turns_are_not_joined(
-    changes: list[tuple[int, dict[str, Any]]], expected: list[tuple[int, tuple[int, ...]]]
+    changes: list[tuple[int, dict[str, Any]]],
+    expected: list[tuple[int, tuple[int, ...]]],
 ) -> None:
     assert joined(plan_of(*changes), parts_of()) == expected
 
@@ -94,7 +97,11 @@ def test_early_stopping_needs_single_fits() -> None:
 
 def test_a_member_without_an_optimiser_is_trained_by_itself() -> None:
     assert joined(plan_of(), parts_of(untrained=2), 3) == [(3, (0, 1)), (5, (2,))]
-    assert joined(plan_of(), parts_of(untrained=1), 3) == [(3, (0,)), (4, (1,)), (5, (2,))]
+    assert joined(plan_of(), parts_of(untrained=1), 3) == [
+        (3, (0,)),
+        (4, (1,)),
+        (5, (2,)),
+    ]
 
 
 def test_members_with_other_numbers_of_steps_are_not_joined() -> None:
@@ -103,11 +110,22 @@ def test_members_with_other_numbers_of_steps_are_not_joined() -> None:
     found = fits(plan_of(), 0, parts)
     assert next(found)[1].members == (0, 1, 2)
     parts.data.relabel([(links, None), (links[:3], None), (links[:3], None)])
-    assert [stage.members for _, stage in found] == [(0,), (1, 2)]  # by the labels of its time
+    assert [stage.members for _, stage in found] == [
+        (0,),
+        (1, 2),
+    ]  # by the labels of its time
 
 
-def test_few_members_of_large_graphs_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit, sizes in ((100, [5]), (49, [4, 1]), (20, [2, 2, 1]), (19, [1] * 5), (0, [1] * 5)):
+def test_few_members_of_large_graphs_are_joined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for limit, sizes in (
+        (100, [5]),
+        (49, [4, 1]),
+        (20, [2, 2, 1]),
+        (19, [1] * 5),
+        (0, [1] * 5),
+    ):
         monkeypatch.setattr(stages, "MAX_JOINT_ENTITIES", limit)
         found = joined(plan_of(num_members=5), parts_of(num_members=5), first=5)
         assert [len(members) for _, members in found] == sizes

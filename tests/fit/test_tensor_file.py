@@ -13,7 +13,8 @@ from emea.fit.tensor_file import checksum, read_tensors, serialised
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     tensors = {"b": torch.arange(3), "a": torch.ones(2, 2), "none": torch.zeros(0)}
     contents = {
-        b"".join(serialised(tensors, json.dumps({"steps": 3, "name": "é"}))) for _ in range(20)
+        b"".join(serialised(tensors, json.dumps({"steps": 3, "name": "é"})))
+        for _ in range(20)
     }
     assert len(contents) == 1
     (tmp_path / "file").write_bytes(contents.pop())
@@ -40,10 +41,17 @@ KINDS = pytest.mark.parametrize(
 def test_every_kind_of_tensor_is_written_as_by_safetensors(
     tensor: torch.Tensor, tmp_path: Path
 ) -> None:
-    tensors = {"c": tensor, "a": torch.arange(3), "b": torch.tensor([True]), "d": torch.ones(2, 1)}
+    tensors = {
+        "c": tensor,
+        "a": torch.arange(3),
+        "b": torch.tensor([True]),
+        "d": torch.ones(2, 1),
+    }
     content = b"".join(serialised(tensors, "{}"))
     start = 8 + int.from_bytes(content[:8], "little")
-    expected = save({name: value.contiguous().clone() for name, value in tensors.items()})
+    expected = save(
+        {name: value.contiguous().clone() for name, value in tensors.items()}
+    )
     first = 8 + int.from_bytes(expected[:8], "little")
     assert content[start:] == expected[first:]
     header = json.loads(content[8:start])

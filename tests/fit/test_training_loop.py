@@ -43,11 +43,15 @@ def links(folder: Path) -> torch.Tensor:
     ],
 )
 def test_stages(
-    overrides: tuple[str, ...], expected: list[tuple[int, int, bool]], tiny_config: Configs
+    overrides: tuple[str, ...],
+    expected: list[tuple[int, int, bool]],
+    tiny_config: Configs,
 ) -> None:
     iterations = () if "em=none" in overrides else ("em.iterations=2",)
     plan = stages(RunConfig.of(tiny_config(*EPOCHS, *iterations, *overrides)))
-    assert [(stage.num_epochs, stage.num_turns, stage.restart) for stage in plan] == expected
+    assert [
+        (stage.num_epochs, stage.num_turns, stage.restart) for stage in plan
+    ] == expected
 
 
 def test_a_restart_draws_new_weights_from_the_seed(tiny_config: Configs) -> None:
@@ -70,7 +74,11 @@ def test_a_restart_draws_new_weights_from_the_seed(tiny_config: Configs) -> None
 
 @pytest.mark.slow
 def test_iterations_train_again(tiny_config: Configs, tmp_path: Path) -> None:
-    options = ("em.iterations=2", "model.initial_epochs=8", "model.epochs_per_iteration=8")
+    options = (
+        "em.iterations=2",
+        "model.initial_epochs=8",
+        "model.epochs_per_iteration=8",
+    )
     results = []
     for name, restart in (("on", "false"), ("anew", "true"), ("again", "true")):
         run_job(tiny_config(*options, f"model.restart={restart}"), tmp_path / name)
@@ -80,20 +88,29 @@ def test_iterations_train_again(tiny_config: Configs, tmp_path: Path) -> None:
     assert results[1] == results[2]
 
 
-def test_semi_supervised_training_adds_labels(tiny_config: Configs, tmp_path: Path) -> None:
+def test_semi_supervised_training_adds_labels(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     options = ("em=none", "training.turns=2", "training.epochs_per_turn=5")
     options += ("model.initial_epochs=30",)
     run_job(tiny_config("training=semi", *options), tmp_path)
     (entry,) = history(tmp_path)
     assert entry["epochs"] == 40
-    num_train = json.loads((tmp_path / "metrics.json").read_text())["num_links"]["train"]
+    num_train = json.loads((tmp_path / "metrics.json").read_text())["num_links"][
+        "train"
+    ]
     mined = links(tmp_path)[num_train:]
     assert len(mined) > 10
     assert len(mined.unique()) == mined.numel()
 
 
 def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
-    options = (*EPOCHS, "em.iterations=1", "training=semi", "training.epochs_per_turn=2")
+    options = (
+        *EPOCHS,
+        "em.iterations=1",
+        "training=semi",
+        "training.epochs_per_turn=2",
+    )
     run_job(tiny_config(*options), tmp_path)
     entries = history(tmp_path)
     assert [entry["epochs"] for entry in entries] == [20, 4]
@@ -102,7 +119,9 @@ def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
     assert sorted(sources.tolist()) == list(range(150))
 
 
-def test_early_stopping_ends_fits_and_keeps_the_best(tiny_config: Configs, tmp_path: Path) -> None:
+def test_early_stopping_ends_fits_and_keeps_the_best(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     options = ("em.iterations=1", "model.initial_epochs=300", "model.restart=true")
     run_job(tiny_config(*options, STOPPING), tmp_path)
     entries = history(tmp_path)
@@ -116,18 +135,29 @@ def test_early_stopping_ends_fits_and_keeps_the_best(tiny_config: Configs, tmp_p
 @pytest.mark.slow
 def test_held_out_links_stop_the_encoder(tiny_config: Configs, tmp_path: Path) -> None:
     stopping = "model.early_stopping={every:2,patience:1,held_out:0.2}"
-    options = ("em=none", "model.initial_epochs=300", "training=semi", "training.turns=1")
+    options = (
+        "em=none",
+        "model.initial_epochs=300",
+        "training=semi",
+        "training.turns=1",
+    )
     run_job(tiny_config(*options, stopping, "split.num_validation=0"), tmp_path)
     (entry,) = history(tmp_path)
     assert entry["epochs"] < 300
     config = tiny_config("split.num_validation=0")
-    train = torch.from_numpy(draw_split(config, load_pair(config)).supervision.train.copy())
+    train = torch.from_numpy(
+        draw_split(RunConfig.of(config), load_pair(config)).supervision.train.copy()
+    )
     num_trained = int(torch.isin(links(tmp_path)[:, 0], train[:, 0]).sum())
-    assert num_trained == len(train) - len(train) // 5  # the others are neither trained nor mined
+    assert (
+        num_trained == len(train) - len(train) // 5
+    )  # the others are neither trained nor mined
 
 
 @pytest.mark.slow
-def test_early_stopping_and_turns_work_together(tiny_config: Configs, tmp_path: Path) -> None:
+def test_early_stopping_and_turns_work_together(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     options = ("em=none", "model.initial_epochs=300", "training=semi", STOPPING)
     run_job(tiny_config(*options), tmp_path)
     (entry,) = history(tmp_path)
