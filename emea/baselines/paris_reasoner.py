@@ -17,11 +17,12 @@ from emea.baselines.reasoner import (
     ReasoningReport,
     fixed_log_doubt,
 )
-from emea.config.settings.cardinality import Cardinality
 from emea.data.entity_kinds import EntityKind
 from emea.data.graph_pair import GraphPair
+from emea.data.settings import Cardinality
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
+from emea.matching.rejected_pairs import RejectedPairs
 from emea.rules.directed_triples import DirectedTriples, TailGroups
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import literal_rows, named_pairs, with_values
@@ -74,7 +75,9 @@ class ParisReasoner(Reasoner):
     initial_inclusion = 0.1  # theta of the PARIS paper
     """Inclusion of relations without evidence, in the first ``initial_iterations``."""
 
-    initial_iterations = 1  # PARIS paper; released PRASE: 2; released PARIS: literal relations only
+    initial_iterations = (
+        1  # PARIS paper; released PRASE: 2; released PARIS: literal relations only
+    )
     retention = 0.9  # ours
     """Share of a match's evidence that is kept for one iteration after the evidence is gone.
 
@@ -82,20 +85,28 @@ class ParisReasoner(Reasoner):
     fixed points.
     """
 
-    least_evidence = 0.01  # released PRASE; released PARIS drops relations of functionality < 0.1
+    least_evidence = (
+        0.01  # released PRASE; released PARIS drops relations of functionality < 0.1
+    )
     """Weaker pieces of evidence are dropped, which limits the work for hubs."""
 
     def __init__(self, pair: GraphPair, device: torch.device | str = "cpu") -> None:
         self.cardinality = pair.cardinality
         extended = with_values(pair)
         self.literals = literal_rows(pair, device)
-        self.num_source, self.num_target = pair.source.num_entities, pair.target.num_entities
+        self.num_source, self.num_target = (
+            pair.source.num_entities,
+            pair.target.num_entities,
+        )
         self.source = DirectedTriples(extended.source).to(device)
         self.target = DirectedTriples(extended.target).to(device)
         self.groups = TailGroups(self.source), TailGroups(self.target)
         kinds = pair.matched_kinds
-        self.kinds = kinds and [torch.from_numpy(one.copy()).to(device) for one in kinds]
+        self.kinds = kinds and [
+            torch.from_numpy(one.copy()).to(device) for one in kinds
+        ]
         self.named = named_pairs(pair, device)
+        self.rejected = RejectedPairs(pair.rejected)
         functionality = self.groups[0].functionality, self.groups[1].functionality
         self.negative = negative_evidence(pair, functionality, device)
         self.differences: list[Difference] = []
@@ -181,32 +192,69 @@ class ParisReasoner(Reasoner):
         if self.negative is not None:
             differences = self._differences(included, matching)
         if self.literals is not None:
-            matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
+            matching = self.literals.matching(matching)
+            wanted = self.literals.wanted(wanted)
         used = partial(self._used_inclusions, included, initial)
-        for pairs in implied_pairs(*self.groups, matching, wanted, used, self.least_evidence):
-            pairs = pairs.kept(pairs.targets < self.num_target)  # literal values have larger ids
+        for pairs in implied_pairs(
+            *self.groups,
+            matching,
+            wanted=wanted,
+            included=used,
+            least_evidence=self.least_evidence,
+        ):
+            pairs = pairs.kept(
+                pairs.targets < self.num_target
+            )  # literal values have larger ids
             if self.kinds is not None:
                 same = self.kinds[0][pairs.sources] == self.kinds[1][pairs.targets]
                 pairs = pairs.kept(same)
             if self.named is not None:
                 pairs = pairs.kept(self._have_names(pairs.sources, pairs.targets))
+            if len(self.rejected):
+                pairs = pairs.kept(~self.rejected(pairs.sources, pairs.targets))
             yield self._lowered(pairs, differences) if differences else pairs
+
+    def relational(self, matching: AnyMatching) -> Iterator[ImpliedPairs]:
+        """Yield the pairs that matched neighbours support, without the evidence of literals."""
+        included = self.inclusions(matching)
+        if self.literals is not None:
+            matching = self.literals.without_values(matching)
+        wanted = torch.ones(len(self.groups[0].starts) - 1, dtype=torch.bool)
+        wanted[self.num_source :] = False
+        used = partial(self._used_inclusions, included, False)
+        wanted = wanted.to(matching.targets.device)
+        for pairs in implied_pairs(
+            *self.groups,
+            matching,
+            wanted=wanted,
+            included=used,
+            least_evidence=self.least_evidence,
+        ):
+            yield pairs.kept(pairs.targets < self.num_target)
 
     def _have_names(self, sources: Tensor, targets: Tensor) -> Tensor:
         """Return whether the names of terms match. Individuals need no names."""
         assert self.named is not None and self.kinds is not None
         is_individual = self.kinds[0][sources] == EntityKind.INDIVIDUAL
-        return is_individual | torch.isin(sources * self.num_target + targets, self.named)
+        return is_individual | torch.isin(
+            sources * self.num_target + targets, self.named
+        )
 
-    def _differences(self, included: Subsumption, matching: AnyMatching) -> list[Difference]:
+    def _differences(
+        self, included: Subsumption, matching: AnyMatching
+    ) -> list[Difference]:
         """Estimate what different values are worth, and note how much that changed."""
         assert self.negative is not None
         found = self.negative.differences(
             included, matching.pairs(), matching.pair_probs(), self.differences
         )
         self.former, self.differences = self.differences, found
-        now, before = ({one.relation: one.factor for one in rows} for rows in (found, self.former))
-        changes = [abs(now.get(one, 1.0) - before.get(one, 1.0)) for one in now.keys() | before]
+        now, before = (
+            {one.relation: one.factor for one in rows} for rows in (found, self.former)
+        )
+        changes = [
+            abs(now.get(one, 1.0) - before.get(one, 1.0)) for one in now.keys() | before
+        ]
         self.factor_change = max(changes, default=0.0)
         return found
 
@@ -223,7 +271,9 @@ class ParisReasoner(Reasoner):
         log_doubt = lowered(log_doubt, (now - before).clamp(max=0))
         return ImpliedPairs(sources, targets, (log_doubt * FIXED_POINT).round().long())
 
-    def _lowered(self, pairs: ImpliedPairs, differences: list[Difference]) -> ImpliedPairs:
+    def _lowered(
+        self, pairs: ImpliedPairs, differences: list[Difference]
+    ) -> ImpliedPairs:
         """Return the pairs with the evidence of different values against them.
 
         Pairs below theta are left unchanged, because they are ignored.
@@ -251,10 +301,16 @@ class ParisReasoner(Reasoner):
             matched_sizes(self.source, matching.source_probs()),
             matched_sizes(self.target, matching.target_probs()),
         )
-        return estimate_subsumption(join, beliefs, self.source, self.target, sizes)
+        return estimate_subsumption(
+            join, beliefs, self.source, self.target, sizes=sizes
+        )
 
     def _used_inclusions(
-        self, included: Subsumption, initial: bool, relation: Tensor, target_relation: Tensor
+        self,
+        included: Subsumption,
+        initial: bool,
+        relation: Tensor,
+        target_relation: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Return both inclusions if one of them reaches theta, else the default."""
         forth, back = included.of(relation, target_relation)

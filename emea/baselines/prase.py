@@ -9,6 +9,7 @@ from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Matching
 from emea.matching.candidates import mutual_pairs
+from emea.matching.rejected_pairs import RejectedPairs
 from emea.matching.similarity import Similarity
 from emea.rules.implied_pairs import ALMOST_SURE
 
@@ -44,8 +45,12 @@ class PRASE(Reasoner):
         matching = self.paris.settled(certain, certain, observer)
         for _ in range(self.rounds):
             assert isinstance(matching, Matching)
-            similarity = embed(matching.pairs()[matching.pair_probs() >= self.least_prob])
-            known = certain.joined(left_over_pairs(similarity, matching))
+            similarity = embed(
+                matching.pairs()[matching.pair_probs() >= self.least_prob]
+            )
+            known = certain.joined(
+                left_over_pairs(similarity, matching, self.paris.rejected)
+            )
             fusion = Fusion(similarity, self.weight)
             start = matching.joined(known)
             matching = self.paris.settled(known, start, observer, fusion)
@@ -53,15 +58,28 @@ class PRASE(Reasoner):
         return matching
 
 
-def left_over_pairs(similarity: Similarity, matching: Matching) -> Matching:
-    """Find mutual nearest pairs of unmatched entities, with their cosine as probability."""
+def left_over_pairs(
+    similarity: Similarity, matching: Matching, rejected: RejectedPairs | None = None
+) -> Matching:
+    """Find mutual nearest pairs of unmatched entities, with their cosine as probability.
+
+    Args:
+        similarity: Similarity of the embedding.
+        matching: The matching, whose entities are left out.
+        rejected: Pairs that are left out.
+    """
     rows = (matching.targets < 0).nonzero().squeeze(1)
     columns = (matching.target_probs() == 0).nonzero().squeeze(1)
     targets = torch.full_like(matching.targets, NO_MATCH)
     probs = torch.zeros_like(matching.probs)
     if len(rows) and len(columns):
         first, second = mutual_pairs(similarity.restricted(rows, columns)).T
-        sources, found = rows[first], columns[second]
+        sources = rows[first]
+        found = columns[second]
+        if rejected is not None and len(rejected):
+            kept = ~rejected(sources, found)
+            sources = sources[kept]
+            found = found[kept]
         targets[sources] = found
         cosines = Fusion(similarity, 1.0).cosines(sources, found)
         probs[sources] = cosines.clamp(max=ALMOST_SURE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from emea.config.settings.cardinality import Cardinality
+from emea.data.settings import Cardinality
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
 from emea.matching.similarity import Similarity
@@ -101,14 +101,17 @@ class Assignment:
         cardinality: How many counterparts an entity may have.
     """
 
-    def __init__(self, known: AnyMatching, theta: float, cardinality: Cardinality) -> None:
+    def __init__(
+        self, known: AnyMatching, theta: float, cardinality: Cardinality
+    ) -> None:
         self.least_doubt = fixed_log_doubt(theta)
         self.cardinality = cardinality
         self.num_source, self.num_target = len(known.targets), known.num_target
         self.certain = known.pairs()[known.pair_probs() >= 1]
         sizes = self.num_source, self.num_target
         self.free_source, self.free_target = (
-            torch.ones(size, dtype=torch.bool, device=self.certain.device) for size in sizes
+            torch.ones(size, dtype=torch.bool, device=self.certain.device)
+            for size in sizes
         )
         if cardinality.one_target:
             self.free_source[self.certain[:, 0]] = False
@@ -128,31 +131,42 @@ class Assignment:
     def hold(self, matching: AnyMatching) -> None:
         """Offer the pairs of an earlier matching."""
         sources, targets = matching.pairs().T
-        self.offer(ImpliedPairs(sources, targets, fixed_log_doubt(matching.pair_probs())))
+        self.offer(
+            ImpliedPairs(sources, targets, fixed_log_doubt(matching.pair_probs()))
+        )
 
     def matching(self) -> AnyMatching:
         """Return the certain pairs, and the other pairs that the cardinality allows."""
         sources, targets, log_doubt = map(torch.cat, zip(*self._offered, strict=True))
-        keys, index = torch.unique(sources * self.num_target + targets, return_inverse=True)
+        keys, index = torch.unique(
+            sources * self.num_target + targets, return_inverse=True
+        )
         log_doubt = torch.zeros_like(keys).scatter_reduce_(0, index, log_doubt, "amin")
         known = self.certain[:, 0] * self.num_target + self.certain[:, 1]
         others = ~torch.isin(keys, known)
-        keys, log_doubt = keys[others], log_doubt[others]
+        keys = keys[others]
+        log_doubt = log_doubt[others]
         pairs = ImpliedPairs(keys // self.num_target, keys % self.num_target, log_doubt)
         if self.cardinality.one_target:
             pairs = self._best(pairs, pairs.sources, self.num_source)
         if self.cardinality.one_source:
             pairs = self._best(pairs, pairs.targets, self.num_target)
         probs = -torch.expm1(pairs.log_doubt.double() / FIXED_POINT)
-        probs = torch.cat([probs.new_ones(len(self.certain)), probs.clamp(max=ALMOST_SURE)])
-        links = torch.cat([self.certain, torch.stack([pairs.sources, pairs.targets], dim=1)])
+        probs = torch.cat(
+            [probs.new_ones(len(self.certain)), probs.clamp(max=ALMOST_SURE)]
+        )
+        links = torch.cat(
+            [self.certain, torch.stack([pairs.sources, pairs.targets], dim=1)]
+        )
         if self.cardinality != Cardinality.ONE_TO_ONE:
             return ManyMatching.of_pairs(links, probs, self.num_source, self.num_target)
         matching = Matching.of_links(links, self.num_source, self.num_target)
         matching.probs[links[:, 0]] = probs
         return matching
 
-    def _best(self, pairs: ImpliedPairs, entities: Tensor, num_entities: int) -> ImpliedPairs:
+    def _best(
+        self, pairs: ImpliedPairs, entities: Tensor, num_entities: int
+    ) -> ImpliedPairs:
         """Return the best pair of each entity."""
         ties = tie_order(pairs.sources, pairs.targets, self.num_target)
         return pairs.kept(best_of_each(entities, num_entities, -pairs.log_doubt, ties))
@@ -164,7 +178,9 @@ def fixed_log_doubt(probs: Tensor | float) -> Tensor:
     return (torch.log1p(-probs) * FIXED_POINT).round().long()
 
 
-def best_of_each(groups: Tensor, num_groups: int, scores: Tensor, ties: Tensor) -> Tensor:
+def best_of_each(
+    groups: Tensor, num_groups: int, scores: Tensor, ties: Tensor
+) -> Tensor:
     """Return whether each row is the best of its group.
 
     Args:

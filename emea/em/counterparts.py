@@ -4,6 +4,7 @@ Every link is an example of an entity with a counterpart. Without the link's pai
 candidates, the same entity is an example of one without: the counterpart is *masked*.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.data.arrays import FloatArray
+from emea.data.arrays import FloatArray, IntArray
 from emea.em.m_step import stacked_examples
 
 Given = tuple[Tensor, Tensor, Tensor]
@@ -48,6 +49,7 @@ def masked_copies(given: Given) -> Given:
     """Return examples without their correct pair; the right answer is to match none."""
     values, offsets, slots = given
     none = torch.full_like(slots, values.shape[1] - 1)
+    # minus infinity in the slot of the correct pair takes it out of the softmax
     rows = (slots != none).nonzero().squeeze(1)
     offsets = offsets.clone()
     offsets[rows, slots[rows]] = -torch.inf
@@ -63,7 +65,9 @@ def weighted_examples(
     total weight of their side. A link whose pair is not a candidate is an example of no match, too,
     because other entities with a counterpart lack it among their candidates just as often.
     """
-    parts, counts = list(examples), [torch.ones(len(one[2])) for one in examples]
+    # first the links of both sides, each with the count 1, then their masked copies
+    parts = list(examples)
+    counts = [torch.ones(len(one[2])) for one in examples]
     for side, one in enumerate(examples):
         share = FIRST_SHARE if shares is None else max(shares[side].value, LEAST_SHARE)
         if share < 1:
@@ -78,20 +82,28 @@ def estimated_shares(
     examples: Sequence[Given],
     weights: Tensor,
 ) -> tuple[Share, ...]:
-    """Return the estimated share of entities with a counterpart on each side."""
-    estimates = [
-        estimated_share(
-            matched[side][unlabelled[side]],
-            matched_probs(given, weights),
-            matched_probs(masked_copies(given), weights),
-        )
-        for side, given in enumerate(examples)
-    ]
-    sizes = [max(1, int(of_side.sum())) for of_side in unlabelled[: len(examples)]]
+    """Return the estimated share of entities with a counterpart on each side.
+
+    Args:
+        matched: Probability of each entity of a side to have a match.
+        unlabelled: The unlabelled entities of each side.
+        examples: The links of each side.
+        weights: Weights of the features.
+    """
+    estimates = []
+    sizes = []
+    for side, given in enumerate(examples):
+        of_unlabelled = matched[side][unlabelled[side]]
+        linked = matched_probs(given, weights)
+        masked = matched_probs(masked_copies(given), weights)
+        estimates.append(estimated_share(of_unlabelled, linked, masked))
+        sizes.append(max(1, len(of_unlabelled)))
     return pooled(estimates, sizes)
 
 
-def pooled(estimates: Sequence[tuple[float, float]], sizes: Sequence[int]) -> tuple[Share, ...]:
+def pooled(
+    estimates: Sequence[tuple[float, float]], sizes: Sequence[int]
+) -> tuple[Share, ...]:
     """Return the shares that follow from a common number of matches.
 
     A match has one entity of each side. Both sides therefore have equally many entities with a
@@ -103,12 +115,18 @@ def pooled(estimates: Sequence[tuple[float, float]], sizes: Sequence[int]) -> tu
         estimates: The estimated share of each side, and its standard deviation.
         sizes: The number of unlabelled entities of each side.
     """
+    # shares and their deviations become numbers of matches, which are equal on both sides
     numbers, deviations = np.array(estimates).T * np.array(sizes)
     weights = deviations**-2 / (deviations**-2).sum()
-    number, spread = float(weights @ numbers), INTERVAL * float(weights @ deviations)
-    least, most = LEAST_SHARE * min(sizes), min(sizes)
-    bounds = [min(max(one, least), most) for one in (number, number - spread, number + spread)]
-    return tuple(Share(*(one / num for one in bounds)) for num in sizes)
+    number = float(weights @ numbers)
+    # with fully correlated errors, deviations add up like the numbers
+    spread = INTERVAL * float(weights @ deviations)
+    least = LEAST_SHARE * min(sizes)
+    most = min(sizes)
+    value, low, high = (
+        min(max(one, least), most) for one in (number, number - spread, number + spread)
+    )
+    return tuple(Share(value / num, low / num, high / num) for num in sizes)
 
 
 def matched_probs(given: Given, weights: Tensor) -> Tensor:
@@ -118,7 +136,9 @@ def matched_probs(given: Given, weights: Tensor) -> Tensor:
     return 1 - torch.softmax(logits, dim=1)[:, -1]
 
 
-def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> tuple[float, float]:
+def estimated_share(
+    unlabelled: Tensor, linked: Tensor, masked: Tensor
+) -> tuple[float, float]:
     """Estimate the share of entities with a counterpart from their probabilities of a match.
 
     The adjusted count (Forman, 2008) only assumes that links are drawn like other entities with a
@@ -136,21 +156,37 @@ def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> tuple
     Returns:
         The mean and the standard deviation of the posterior.
     """
-    rng = np.random.default_rng(0)
     both = torch.stack([linked, masked]).double().cpu().numpy()
+    # the mean probability of unlabelled entities, and the standard error of this mean
     of_all = unlabelled.double()
-    mean, num = float(of_all.mean()) if len(of_all) else 1.0, max(1, len(of_all))
-    deviation = float(of_all.std(correction=0)) / num**0.5 if len(of_all) else 0.0
-    draws = rng.integers(0, both.shape[1], (NUM_SAMPLES, both.shape[1]))
-    means = mean + deviation * rng.standard_normal(NUM_SAMPLES)
-    counts = _adjusted(means, *both[:, draws].mean(2))
+    num = len(of_all)
+    mean, deviation = 1.0, 0.0
+    if num:  # both numbers at once: reading them waits for a GPU
+        moments = torch.stack([of_all.mean(), of_all.std(correction=0)])
+        mean, deviation = moments.tolist()
+    # the variance of the adjusted count: links are drawn with replacement, a link together with
+    # its masked copy, and the mean of the many unlabelled entities from a normal distribution
+    draws, normal = _samples(both.shape[1])
+    means = mean + deviation / max(1, num) ** 0.5 * normal
+    counts = _adjusted(means, *both.take(draws, axis=1).mean(2))
     count = float(_adjusted(np.array(mean), *both.mean(1)))
     # if all links are matched, a bootstrap sees no variance; that of a share's posterior is left
     variance = float(counts.var()) + (len(linked) + 2) ** -2
     # a count below 0 is at least so far from the truth: the assumption does not hold
     precision = 1 / (variance + min(count, 0.0) ** 2)
+    # the posterior of a normal prior around the mean and of the count as an observation
     total = precision + MEAN_DEVIATION**-2
-    return (precision * max(count, 0.0) + MEAN_DEVIATION**-2 * mean) / total, total**-0.5
+    return (
+        precision * max(count, 0.0) + MEAN_DEVIATION**-2 * mean
+    ) / total, total**-0.5
+
+
+@functools.lru_cache(maxsize=4)
+def _samples(num_links: int) -> tuple[IntArray, FloatArray]:
+    """Return the links that each bootstrap sample draws, and a normal number per sample."""
+    rng = np.random.default_rng(0)
+    draws = rng.integers(0, num_links, (NUM_SAMPLES, num_links))
+    return draws, rng.standard_normal(NUM_SAMPLES)
 
 
 def _adjusted(means: FloatArray, linked: FloatArray, masked: FloatArray) -> FloatArray:

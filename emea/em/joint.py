@@ -18,6 +18,7 @@ from emea.em.reports import JointReport, NeuralBeliefs
 from emea.fit.alignment_module import AlignmentModule
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairRanking, PairTable, widened
+from emea.matching.rejected_pairs import RejectedPairs
 from emea.matching.similarity import Similarity
 
 
@@ -48,7 +49,9 @@ class JointStep(ABC):
             neural: The beliefs of the neural model.
         """
 
-    def embeddings(self, module: AlignmentModule, visible: Visible) -> tuple[Tensor, Tensor]:
+    def embeddings(
+        self, module: AlignmentModule, visible: Visible
+    ) -> tuple[Tensor, Tensor]:
         """Return the embeddings of both graphs after a fit."""
         return module.embeddings()
 
@@ -79,7 +82,9 @@ class JointStep(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a saved state, which may also contain the state of other objects."""
         if self.state_dict():
-            raise NotImplementedError(f"{type(self).__name__} has a state but cannot restore it")
+            raise NotImplementedError(
+                f"{type(self).__name__} has a state but cannot restore it"
+            )
 
 
 class NoStep(JointStep):
@@ -113,7 +118,9 @@ class StepWrapper(JointStep):
         """Run the wrapped step."""
         return self.step(similarity, visible, neural)
 
-    def embeddings(self, module: AlignmentModule, visible: Visible) -> tuple[Tensor, Tensor]:
+    def embeddings(
+        self, module: AlignmentModule, visible: Visible
+    ) -> tuple[Tensor, Tensor]:
         """Return the embeddings that the wrapped step uses."""
         return self.step.embeddings(module, visible)
 
@@ -143,16 +150,10 @@ class StepWrapper(JointStep):
 Excludes = Callable[[Tensor, Tensor], Tensor]
 """Takes sources and targets of pairs, and returns which of the pairs are excluded."""
 
-MOST_TARGETS = 2**31
-"""Bound of the target ids, for one number per pair."""
-
 
 def of_rejected(pairs: IntArray) -> Excludes:
     """Exclude the pairs that a person rejected, ``[num_pairs, 2]``."""
-    keys = torch.from_numpy(pairs[:, 0] * MOST_TARGETS + pairs[:, 1])
-    return lambda sources, targets: torch.isin(
-        sources * MOST_TARGETS + targets, keys.to(targets.device)
-    )
+    return RejectedPairs(pairs)
 
 
 def of_other_kinds(kinds: tuple[IntArray, IntArray]) -> Excludes:
@@ -190,10 +191,13 @@ class ExcludedPairs(StepWrapper):
         """Remove the excluded pairs from the report of the wrapped step."""
         joint = self.step(similarity, visible, neural)
         kept = ~self.excludes(*torch.from_numpy(joint.labels).T)
-        weights, ranking = joint.label_weights, joint.ranking
+        weights = joint.label_weights
+        ranking = joint.ranking
         if ranking is not None:
             excluded = self._excluded(ranking.table.targets)
-            ranking = replace(ranking, scores=ranking.scores.masked_fill(excluded, -torch.inf))
+            ranking = replace(
+                ranking, scores=ranking.scores.masked_fill(excluded, -torch.inf)
+            )
         return replace(
             joint,
             beliefs=self.possible(joint.beliefs),
@@ -204,7 +208,9 @@ class ExcludedPairs(StepWrapper):
 
     def possible(self, beliefs: Beliefs) -> Beliefs:
         """Return the beliefs, with probability 0 for excluded pairs."""
-        return replace(beliefs, probs=beliefs.probs.masked_fill(self._excluded(beliefs.targets), 0))
+        return replace(
+            beliefs, probs=beliefs.probs.masked_fill(self._excluded(beliefs.targets), 0)
+        )
 
     def _excluded(self, targets: Tensor) -> Tensor:
         """Return which candidates, ``[num_source, width]``, are excluded."""
@@ -244,14 +250,16 @@ class LocalStep(StepWrapper):
         report = self.step(similarity, visible, replace(neural, local=self.local))
         if report.recomputed is not None:
             self.local = replace(self.local, source=report.recomputed)
-        kept, source = self.local.joint, self.local.source
+        kept = self.local.joint
+        source = self.local.source
         assert kept is not None, "only EM has joint beliefs"
         if bool(source.all()):
             return report
         labels = report.labels.copy()
         others = ~source.cpu().numpy()[labels[:, 0]]
         labels[others, 1] = kept.best_targets().cpu().numpy()[labels[others, 0]]
-        rows, ranking = source.unsqueeze(1), report.ranking
+        rows = source.unsqueeze(1)
+        ranking = report.ranking
         return replace(
             report,
             beliefs=merged_beliefs(rows, report.beliefs, kept),
@@ -285,7 +293,8 @@ def _merged_ranking(rows: Tensor, ranking: PairRanking, kept: Beliefs) -> PairRa
         table.num_target,
     )
     return PairRanking(
-        merged, torch.where(rows, widened(ranking.scores, width, -torch.inf), former.log())
+        merged,
+        torch.where(rows, widened(ranking.scores, width, -torch.inf), former.log()),
     )
 
 

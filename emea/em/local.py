@@ -53,7 +53,8 @@ class LocalUpdate:
 
     def numbers(self) -> dict[str, float]:
         """Return how many entities of both sides are recomputed, and their share."""
-        source, target = int(self.source.sum()), int(self.target.sum())
+        source = int(self.source.sum())
+        target = int(self.target.sum())
         share = (source + target) / max(1, len(self.source) + len(self.target))
         return {"source": source, "target": target, "share": round(share, 4)}
 
@@ -62,7 +63,9 @@ class LocalUpdate:
         if bool(self.source.all()) or not bool(self.unmatched.any()):
             return self
         part = Subset(torch.ones_like(self.source), self.unmatched)
-        nearest = top_candidates(part.similarity(similarity).reversed(), 1).targets[:, 0]
+        nearest = top_candidates(part.similarity(similarity).reversed(), 1).targets[
+            :, 0
+        ]
         source = self.source.clone()
         source[nearest] = True
         return replace(self, source=source)
@@ -82,8 +85,10 @@ class LocalUpdate:
         part = Subset(self.source, torch.ones_like(self.target))
         new = beliefs_of(part.similarity(similarity))
         width = max(new.num_candidates, kept.num_candidates)
-        targets, probs = widened(kept.targets, width), widened(kept.probs, width)
-        targets, probs = targets.clone(), probs.to(new.probs.dtype, copy=True)
+        targets = widened(kept.targets, width)
+        probs = widened(kept.probs, width)
+        targets = targets.clone()
+        probs = probs.to(new.probs.dtype, copy=True)
         targets[self.source] = widened(new.targets, width)
         probs[self.source] = widened(new.probs, width)
         return Beliefs(targets, probs)
@@ -109,7 +114,9 @@ class LocalUpdate:
         if len(keys):
             place = torch.searchsorted(keys, table.keys()).clamp_(max=len(keys) - 1)
             found = (keys[place] == table.keys()) & table.filled
-            probs = torch.where(found, self.joint.probs[held][order][place].to(probs), probs)
+            probs = torch.where(
+                found, self.joint.probs[held][order][place].to(probs), probs
+            )
         return probs
 
     def put_former(self, former: Tensor, values: Tensor) -> Tensor:
@@ -164,6 +171,7 @@ class LocalSearch:
         self,
         similarity: Similarity,
         k: int,
+        *,
         sharpness: tuple[float, float],
         both: bool,
         local: LocalUpdate,
@@ -183,7 +191,9 @@ class LocalSearch:
         wanted[self.pairs.targets] = True
         proposed = self._back(wanted)
         if both:
-            self.pairs = self.pairs.joined(proposed.kept(local.source[proposed.sources]))
+            self.pairs = self.pairs.joined(
+                proposed.kept(local.source[proposed.sources])
+            )
 
     @property
     def free(self) -> Subset:
@@ -215,25 +225,35 @@ class LocalSearch:
         """Return log denominators for which the former best candidates keep their probabilities."""
         best = self.local.neural.probs.max(1)
         rows = torch.arange(self.similarity.num_source, device=best.values.device)
-        scores = self.similarity.of_pairs(rows, self.local.neural.targets[rows, best.indices])
+        scores = self.similarity.of_pairs(
+            rows, self.local.neural.targets[rows, best.indices]
+        )
         return self.sharpness[0] * scores - best.values.to(scores).clamp(min=TINY).log()
 
     def _forth(self, rows: Tensor) -> ScoredPairs:
         """Search the targets of some source entities."""
         part = Subset(self.whole.source & rows, self.whole.target)
-        found = top_candidates(part.similarity(self.similarity), self.k, self.sharpness[0])
-        self.of_source[part.source] = torch.where(found.log_mass > -torch.inf, found.log_mass, 0.0)
+        found = top_candidates(
+            part.similarity(self.similarity), self.k, self.sharpness[0]
+        )
+        self.of_source[part.source] = torch.where(
+            found.log_mass > -torch.inf, found.log_mass, 0.0
+        )
         return _numbered(found, part.source, part.target)
 
     def _back(self, wanted: Tensor) -> ScoredPairs:
         """Search the source entities of targets whose denominators are not known yet."""
         part = Subset(self.whole.source, wanted & ~self.is_known)
         if not bool(part.target.any()):
-            return self.pairs.kept(torch.zeros_like(self.pairs.sources, dtype=torch.bool))
+            return self.pairs.kept(
+                torch.zeros_like(self.pairs.sources, dtype=torch.bool)
+            )
         reverse = part.similarity(self.similarity).reversed()
         found = top_candidates(reverse, self.k, self.sharpness[1])
         self.is_known = self.is_known | part.target
-        self.of_target[part.target] = torch.where(found.log_mass > -torch.inf, found.log_mass, 0.0)
+        self.of_target[part.target] = torch.where(
+            found.log_mass > -torch.inf, found.log_mass, 0.0
+        )
         targets, sources, scores = _numbered(found, part.target, part.source)
         return ScoredPairs(sources, targets, scores)
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from emea.data.arrays import FloatArray
+from emea.kernels.flat_groups import places_in_groups
 from emea.matching.beliefs import Beliefs
-from emea.matching.pair_table import PairTable, places_in_groups, widened
+from emea.matching.pair_table import PairTable, widened
 from emea.runtime.threads import one_thread
 
 FEW_EXAMPLES = 100
@@ -25,6 +29,7 @@ def fit_weights(
     values: Tensor,
     slots: Tensor,
     ridge: float,
+    *,
     prior: float | Tensor = 1.0,
     least: float | Tensor = 0.0,
     offsets: Tensor | None = None,
@@ -53,33 +58,112 @@ def fit_weights(
         ``[num_rules]`` weights on the CPU.
     """
     zeros = torch.zeros(values.shape[2], dtype=torch.float64)
-    bound = zeros + least
-    weights = torch.maximum(zeros + prior, bound)
+    bound = (zeros + least).numpy()
+    # adding zeros makes a vector of a single number
+    expected = (zeros + prior).numpy()
+    # the start is the prior
+    weights = np.maximum(expected, bound)
     if not len(values):
-        return weights
-    likelihood = _Likelihood(values, slots, offsets, counts)
+        return torch.from_numpy(weights)
+    likelihood = _likelihood(values, slots, offsets, counts)
     ridge *= max(1.0, FEW_EXAMPLES / len(values))
+    return torch.from_numpy(
+        _minimised(_Objective(likelihood, ridge, expected), weights, bound)
+    )
 
-    def evaluated(w: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the candidates' logits and the negative objective."""
-        logits, loss = likelihood.loss(w)
-        return logits, loss + ridge / 2 * (w - prior).square().sum()
 
-    of_prior = ridge * torch.eye(len(weights), dtype=torch.float64)
-    logits, loss = evaluated(weights)
+def _minimised(
+    objective: "_Objective", weights: FloatArray, bound: FloatArray
+) -> FloatArray:
+    """Return the weights that minimise the objective, by Newton's method.
+
+    The few weights are arrays of NumPy: an operation of torch takes several times as long to start.
+
+    Args:
+        objective: The negative penalised likelihood.
+        weights: The first weights.
+        bound: Lower bound of each weight.
+    """
+    # derivatives of likelihood and prior, a step that respects the bounds, and halved steps until
+    # the objective falls. It ends when no weight moves any more
+    probs, loss = objective.loss(weights)
     for _ in range(MAX_STEPS):
-        slope, curvature = likelihood.derivatives(logits)
-        slope = slope + ridge * (weights - prior)
-        step = _newton_step(curvature + of_prior, slope, weights - bound)
-        updated, logits, loss = _descend(evaluated, (weights, logits, loss), step, bound)
-        if (updated - weights).abs().max() < 1e-8 * (1 + weights.abs().max()):
+        slope, curvature = objective.derivatives(weights, probs)
+        step = _newton_step(curvature, slope, weights - bound)
+        updated, probs, loss = _descend(
+            objective.loss, (weights, probs, loss), step, bound
+        )
+        moved = np.abs(updated - weights).max()
+        if moved < 1e-8 * (1 + np.abs(weights).max()):
             return updated
         weights = updated
     return weights
 
 
-class _Likelihood:
-    """Computes the negative log-likelihood of the weights and its derivatives.
+class _Likelihood(Protocol):
+    """The negative log-likelihood of the weights and its derivatives."""
+
+    def loss(self, weights: FloatArray) -> tuple[Tensor, float]:
+        """Return the candidates' probabilities and the mean negative log-likelihood."""
+
+    def derivatives(self, probs: Tensor) -> tuple[FloatArray, FloatArray]:
+        """Return the first and second derivatives of the mean negative log-likelihood.
+
+        The gradient of an example is the expected features minus those of the right candidate, its
+        curvature their covariance: ``E[ff'] - E[f] E[f]'``.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class _Objective:
+    """The negative objective of a fit.
+
+    Args:
+        likelihood: The likelihood of the examples.
+        ridge: Strength of the prior.
+        expected: Weights without any example.
+    """
+
+    likelihood: _Likelihood
+    ridge: float
+    expected: FloatArray
+
+    def loss(self, weights: FloatArray) -> tuple[Tensor, float]:
+        """Return the candidates' probabilities and the negative objective."""
+        probs, loss = self.likelihood.loss(weights)
+        distance = float(np.square(weights - self.expected).sum())
+        return probs, loss + self.ridge / 2 * distance
+
+    def derivatives(
+        self, weights: FloatArray, probs: Tensor
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the first and second derivatives of the negative objective."""
+        slope, curvature = self.likelihood.derivatives(probs)
+        of_prior = self.ridge * np.eye(len(weights))
+        return slope + self.ridge * (weights - self.expected), curvature + of_prior
+
+
+def _likelihood(
+    values: Tensor, slots: Tensor, offsets: Tensor | None, counts: Tensor | None
+) -> _Likelihood:
+    """Return the form that suits the examples; both compute the same function.
+
+    Padded examples have as many slots as the entity with most candidates. On a CPU, a list without
+    the empty slots is several times shorter.
+    """
+    ones = values.new_ones(len(slots), dtype=torch.float64)
+    relative = ones if counts is None else (counts / counts.mean()).to(ones)
+    shift = values.new_zeros((), dtype=torch.float64)
+    if offsets is not None:
+        shift = offsets.double().to(values.device)
+    filled = shift > -torch.inf
+    if values.device.type == "cpu" and not filled.all():
+        return _ListedLikelihood(values, slots, shift, filled, relative)
+    return _PaddedLikelihood(values, slots, shift, relative)
+
+
+class _PaddedLikelihood:
+    """Computes the likelihood of examples that have equally many slots.
 
     The sums over the examples are computed on their device. The results are small and on the CPU,
     where steps with them do not wait for a GPU.
@@ -87,38 +171,95 @@ class _Likelihood:
     Args:
         values: ``[num_examples, k, num_rules]`` indicator values.
         slots: ``[num_examples]`` the right candidate of each example.
-        offsets: ``[num_examples, k]`` added to the candidates' logits; ``None`` means 0.
-        counts: ``[num_examples]`` how often each example counts; ``None`` means once.
+        shift: ``[num_examples, k]`` added to the candidates' logits, or a single 0.
+        counts: ``[num_examples]`` how often each example counts, 1 on average.
     """
 
     def __init__(
-        self, values: Tensor, slots: Tensor, offsets: Tensor | None, counts: Tensor | None
+        self, values: Tensor, slots: Tensor, shift: Tensor, counts: Tensor
     ) -> None:
         self.values = values.double()
         self.flat = self.values.flatten(0, 1)
         self.right = self.values[torch.arange(len(slots), device=slots.device), slots]
-        shift = torch.zeros((), dtype=torch.float64) if offsets is None else offsets.double()
-        self.shift = shift.to(values.device)
-        ones = self.values.new_ones(len(slots))
-        self.counts = ones if counts is None else (counts / counts.mean()).to(ones)
+        self.shift = shift
+        self.counts = counts
 
-    def loss(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the candidates' logits and the mean negative log-likelihood."""
-        weights = weights.to(self.values.device)
-        logits = self.values @ weights + self.shift
-        fit = torch.logsumexp(logits, dim=1) - self.right @ weights
-        return logits, (fit * self.counts).mean().cpu()
+    def loss(self, weights: FloatArray) -> tuple[Tensor, float]:
+        """Return the candidates' probabilities and the mean negative log-likelihood."""
+        own = torch.from_numpy(weights).to(self.values.device)
+        logits = self.values @ own + self.shift
+        fit = torch.logsumexp(logits, dim=1) - self.right @ own
+        return torch.softmax(logits, dim=1), float((fit * self.counts).mean())
 
-    def derivatives(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+    def derivatives(self, probs: Tensor) -> tuple[FloatArray, FloatArray]:
         """Return the first and second derivatives of the mean negative log-likelihood."""
-        probs = torch.softmax(logits, dim=1)
         mean = torch.bmm(probs.unsqueeze(1), self.values).squeeze(1)
         counts = self.counts.unsqueeze(1)
         slope = ((mean - self.right) * counts).mean(0)
-        second = ((probs * counts).view(-1, 1) * self.flat).T @ self.flat / len(self.values)
+        second = (
+            ((probs * counts).view(-1, 1) * self.flat).T @ self.flat / len(self.values)
+        )
         curvature = second - (mean * counts).T @ mean / len(self.values)
-        both = torch.cat([slope.unsqueeze(0), curvature]).cpu()
+        # one copy from the device instead of two
+        both = torch.cat([slope.unsqueeze(0), curvature]).cpu().numpy()
         return both[0], both[1:]
+
+
+class _ListedLikelihood:
+    """Computes the likelihood from one list of the candidates of all examples, on a CPU.
+
+    Args:
+        values: ``[num_examples, k, num_rules]`` indicator values.
+        slots: ``[num_examples]`` the right candidate of each example.
+        shift: ``[num_examples, k]`` added to the candidates' logits.
+        filled: ``[num_examples, k]`` whether a slot has a candidate; each example has at least one.
+        counts: ``[num_examples]`` how often each example counts, 1 on average.
+    """
+
+    def __init__(
+        self,
+        values: Tensor,
+        slots: Tensor,
+        shift: Tensor,
+        filled: Tensor,
+        counts: Tensor,
+    ) -> None:
+        listed = values[filled].double()
+        # one row per feature, so that the sums over the candidates of an example are contiguous
+        self.columns = listed.T.contiguous()
+        self.shift = shift[filled]
+        self.right = values[torch.arange(len(slots)), slots].double()
+        self.counts = counts
+        self.sizes = filled.sum(1)
+        self.starts = (self.sizes.cumsum(0) - self.sizes).numpy()
+        self.counted = listed * self._spread(counts).unsqueeze(1)
+
+    def loss(self, weights: FloatArray) -> tuple[Tensor, float]:
+        """Return the candidates' probabilities and the mean negative log-likelihood."""
+        own = torch.from_numpy(weights)
+        logits = torch.addmv(self.shift, self.columns.T, own)
+        most = torch.from_numpy(np.maximum.reduceat(logits.numpy(), self.starts))
+        terms = logits.sub_(self._spread(most)).exp_()
+        total = self._summed(terms)
+        fit = most + total.log() - self.right @ own
+        return terms.div_(self._spread(total)), float((fit * self.counts).mean())
+
+    def derivatives(self, probs: Tensor) -> tuple[FloatArray, FloatArray]:
+        """Return the first and second derivatives of the mean negative log-likelihood."""
+        expected = self.columns * probs
+        mean = self._summed(expected).T
+        counts = self.counts.unsqueeze(1)
+        slope = ((mean - self.right) * counts).mean(0)
+        second = expected @ self.counted - (mean * counts).T @ mean
+        return slope.numpy(), (second / len(self.counts)).numpy()
+
+    def _summed(self, values: Tensor) -> Tensor:
+        """Return the sum over the candidates of each example, ``[..., num_examples]``."""
+        return torch.from_numpy(np.add.reduceat(values.numpy(), self.starts, axis=-1))
+
+    def _spread(self, values: Tensor) -> Tensor:
+        """Return the value of each candidate's example."""
+        return values.repeat_interleave(self.sizes)
 
 
 def link_examples(beliefs: Beliefs, links: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,7 +270,9 @@ def link_examples(beliefs: Beliefs, links: Tensor) -> tuple[Tensor, Tensor]:
     return rows[known], found[known].int().argmax(1)
 
 
-def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
+def _newton_step(
+    curvature: FloatArray, slope: FloatArray, room: FloatArray
+) -> FloatArray:
     """Return the Newton step for the weights that can move; the caller subtracts it.
 
     A weight at its bound is fixed if the slope or the step would push it below the bound. A step
@@ -142,32 +285,37 @@ def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
     """
     at_bound = room <= AT_ZERO
     if not at_bound.any():
-        solution: Tensor = torch.linalg.solve(curvature, slope)
-        return solution
+        return np.linalg.solve(curvature, slope).astype(np.float64, copy=False)
+    # weights at their bound may leave it only if the objective falls in that direction. The step of
+    # the free weights depends on which are free, so it is solved again whenever one is blocked
     free = ~at_bound | (slope < 0)
     while True:
-        step = torch.where(at_bound & (slope >= 0), room, 0.0)
+        step = np.where(at_bound & (slope >= 0), room, 0.0)
         if free.any():
-            step[free] = torch.linalg.solve(curvature[free][:, free], slope[free])
+            step[free] = np.linalg.solve(curvature[np.ix_(free, free)], slope[free])
         blocked = free & at_bound & (step > 0)
         if not blocked.any():
             return step
         free &= ~blocked
 
 
+Fit = tuple[FloatArray, Tensor, float]
+"""Weights, the probabilities of the candidates under them, and the loss."""
+
+
 def _descend(
-    evaluated: Callable[[Tensor], tuple[Tensor, Tensor]],
-    now: tuple[Tensor, Tensor, Tensor],
-    step: Tensor,
-    bound: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Apply the Newton step, halved until the loss decreases; return weights, logits and loss."""
+    evaluated: Callable[[FloatArray], tuple[Tensor, float]],
+    now: Fit,
+    step: FloatArray,
+    bound: FloatArray,
+) -> Fit:
+    """Apply the Newton step, halved until the loss decreases."""
     weights, _, loss = now
     for halvings in range(30):
-        candidate = torch.maximum(weights - step / 2.0**halvings, bound)
-        logits, changed = evaluated(candidate)
+        candidate = np.maximum(weights - step / 2.0**halvings, bound)
+        probs, changed = evaluated(candidate)
         if changed <= loss:
-            return candidate, logits, changed
+            return candidate, probs, changed
     return now
 
 
@@ -213,18 +361,25 @@ class Examples:
             offsets of the logits, which are minus infinity in empty slots and 0 elsewhere. The last
             slot means no match. It is correct if a link is not among the pairs.
         """
-        pairs = torch.stack([column.flatten()[self.places] for column in columns], dim=2).cpu()
+        pairs = torch.stack(
+            [column.flatten()[self.places] for column in columns], dim=2
+        ).cpu()
         pairs.masked_fill_(~self.filled.unsqueeze(2), 0.0)
         values = torch.cat([pairs, pairs.new_zeros(len(pairs), 1, len(columns))], dim=1)
         offsets = torch.where(self.filled, 0.0, -torch.inf)
         offsets = torch.cat([offsets, torch.zeros(len(offsets), 1)], dim=1)
-        return values, offsets, torch.where(self.slots < 0, self.places.shape[1], self.slots)
+        return (
+            values,
+            offsets,
+            torch.where(self.slots < 0, self.places.shape[1], self.slots),
+        )
 
 
 def source_examples(table: PairTable, links: Tensor) -> Examples:
     """Return the pairs of the links' source entities."""
     sources, targets = links.T
     width = table.targets.shape[1]
+    # a row of the table has the pairs of a source entity, so its places follow each other
     places = sources.unsqueeze(1) * width + torch.arange(width, device=links.device)
     filled = table.filled[sources]
     is_right = (table.targets[sources] == targets.unsqueeze(1)) & filled
@@ -236,18 +391,23 @@ def target_examples(table: PairTable, links: Tensor) -> Examples:
     sources, targets = links.T
     wanted = torch.zeros(table.num_target, dtype=torch.bool, device=links.device)
     wanted[targets] = True
+    # places of all pairs of the links' targets in the flattened table, grouped by target
     flat = (table.filled & wanted[table.targets]).flatten().nonzero().squeeze(1)
     of_target = table.targets.flatten()[flat]
     order = torch.argsort(of_target, stable=True)
-    flat, of_target = flat[order], of_target[order]
+    flat = flat[order]
+    of_target = of_target[order]
     slots = places_in_groups(of_target, table.num_target)
     width = int(slots.max()) + 1 if len(slots) else 1
     # rows for the links' entities only: there may be a million others
     number = wanted.cumsum(0) - 1
     places = torch.full((int(wanted.sum()), width), -1, device=links.device)
     places[number[of_target], slots] = flat
+    # back to the order of the links; a place divided by the width is the source entity
     places = places[number[targets]]
-    is_right = (places // table.targets.shape[1] == sources.unsqueeze(1)) & (places >= 0)
+    is_right = (places // table.targets.shape[1] == sources.unsqueeze(1)) & (
+        places >= 0
+    )
     return Examples.of(places, targets, is_right)
 
 
@@ -257,5 +417,7 @@ def stacked_examples(
     """Concatenate features, offsets and correct slots, padded with empty slots to one width."""
     width = max(values.shape[1] for values, _, _ in examples)
     values = torch.cat([widened(values, width, 0.0) for values, _, _ in examples])
-    offsets = torch.cat([widened(offset, width, -torch.inf) for _, offset, _ in examples])
+    offsets = torch.cat(
+        [widened(offset, width, -torch.inf) for _, offset, _ in examples]
+    )
     return values, offsets, torch.cat([slots for _, _, slots in examples])

@@ -1,5 +1,6 @@
 """The match models of the two-way step: features of pairs, their weights and the beliefs."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,10 +8,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from emea.config.settings.em import ALL_FEATURES, TwoWaySettings
 from emea.em.counterparts import Share, estimated_shares, weighted_examples
-from emea.em.m_step import Examples, fit_weights, source_examples, stacked_examples, target_examples
-from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
+from emea.em.m_step import (
+    Examples,
+    fit_weights,
+    source_examples,
+    stacked_examples,
+    target_examples,
+)
+from emea.em.settings import ALL_FEATURES, TwoWaySettings
+from emea.matching.matching_marginals import (
+    MatchingMessages,
+    log_marginals,
+    matching_messages,
+)
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable
 
 UNMATCHED, COMPETITION = "unmatched", "competition"
@@ -42,7 +53,61 @@ class PairFeatures:
     evidence: dict[str, Tensor]
 
 
-class MatchModel:
+class BeliefModel(ABC):
+    """Computes beliefs from the weighted features of pairs, and fits the weights on links.
+
+    Args:
+        settings: Settings of the two-way step.
+        names: The feature of each weight.
+
+    Attributes:
+        weights: The current weights, in the order of the names; without links, those of the prior.
+        shares: Estimated share of each side's unlabelled entities that have a counterpart; ``None``
+            before there is an estimate.
+    """
+
+    def __init__(self, settings: TwoWaySettings, names: Sequence[str]) -> None:
+        self.both = settings.both_directions
+        self.ridge = settings.ridge
+        self.names = list(names)
+        self.prior = torch.tensor([PRIORS[name] for name in names]).double()
+        least = [-torch.inf if name == UNMATCHED else 0.0 for name in names]
+        self.least = torch.tensor(least).double()
+        self.weights = self.prior
+        self.shares: tuple[Share, ...] | None = None
+
+    def examples(self, table: PairTable, links: Tensor) -> list[Examples]:
+        """Return what a fit on these links needs of a table: the examples of each side."""
+        of_source = source_examples(table, links)
+        if not self.both:
+            return [of_source]
+        return [of_source, target_examples(table, links)]
+
+    @abstractmethod
+    def fit(
+        self,
+        features: PairFeatures,
+        examples: Sequence[Examples],
+        unlabelled: Sequence[Tensor],
+    ) -> None:
+        """Fit the weights on the examples of links that the encoder has not been trained on.
+
+        Entities that ``unlabelled`` selects on each side estimate the share with a counterpart.
+        """
+
+    @abstractmethod
+    def encoder_beliefs(self, features: PairFeatures) -> Tensor:
+        """Return the log belief in each pair that follows from the encoder's similarity only."""
+
+    @abstractmethod
+    def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the log probability of each pair from the source side, the target side, and both.
+
+        Each has the shape ``[num_source, width]`` and is minus infinity in empty slots.
+        """
+
+
+class MatchModel(BeliefModel):
     """A multinomial logit over an entity's candidates and the option to match none of them.
 
     From the source side it is ``p(e'|e) ~ exp(w . f(e, e'))``, and from the target side ``p(e|e')``
@@ -52,24 +117,12 @@ class MatchModel:
 
     Args:
         settings: Settings of the two-way step.
-        further: Names of features that do not come from settings.
     """
 
-    def __init__(self, settings: TwoWaySettings, further: Sequence[str] = ()) -> None:
+    def __init__(self, settings: TwoWaySettings) -> None:
         self.unmatched = settings.unmatched
-        self.both = settings.both_directions
-        self.ridge = settings.ridge
-        self.names = [*settings.features, *([UNMATCHED] if self.unmatched else []), *further]
-        self.prior = torch.tensor([PRIORS[name] for name in self.names]).double()
-        least = [-torch.inf if name == UNMATCHED else 0.0 for name in self.names]
-        self.least = torch.tensor(least).double()
-        self.weights = self.prior
-        self.shares: tuple[Share, ...] | None = None
-
-    def examples(self, table: PairTable, links: Tensor) -> list[Examples]:
-        """Return what a fit on these links needs of a table: the examples of each side."""
-        sides = [source_examples(table, links)]
-        return [*sides, target_examples(table, links)] if self.both else sides
+        none_of_them = (UNMATCHED,) if self.unmatched else ()
+        super().__init__(settings, (*settings.features, *none_of_them))
 
     def fit(
         self,
@@ -77,11 +130,11 @@ class MatchModel:
         examples: Sequence[Examples],
         unlabelled: Sequence[Tensor],
     ) -> None:
-        """Fit the weights on the examples of links that the encoder has not been trained on.
-
-        Entities that ``unlabelled`` marks on each side estimate the share with a counterpart.
-        """
-        given = [self._example_values(features, side, part) for side, part in enumerate(examples)]
+        """Fit the weights, and with them the shares that balance a second fit."""
+        given = [
+            self._example_values(features, side, part)
+            for side, part in enumerate(examples)
+        ]
         self.weights = self._fitted(*stacked_examples(given))
         if self.unmatched and len(examples[0].ids):
             # these weights would make the products of both sides too small
@@ -90,10 +143,22 @@ class MatchModel:
             self.shares = estimated_shares(matched, unlabelled, given, balanced)
 
     def _fitted(
-        self, values: Tensor, offsets: Tensor, slots: Tensor, counts: Tensor | None = None
+        self,
+        values: Tensor,
+        offsets: Tensor,
+        slots: Tensor,
+        counts: Tensor | None = None,
     ) -> Tensor:
         """Fit the weights on examples."""
-        return fit_weights(values, slots, self.ridge, self.prior, self.least, offsets, counts)
+        return fit_weights(
+            values,
+            slots,
+            self.ridge,
+            prior=self.prior,
+            least=self.least,
+            offsets=offsets,
+            counts=counts,
+        )
 
     def matched(self, features: PairFeatures, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return the probability of each entity of both sides to match any candidate."""
@@ -114,19 +179,17 @@ class MatchModel:
         return (pairs[0], pairs[1]), (nones[0], nones[1])
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
-        """Return the log belief in each pair that follows from the encoder's similarity only."""
+        """Return the encoder's log probability of each pair, from both sides if both choose."""
         forth, back = features.log_probs
         return forth + back if self.both else forth
 
     def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the log probability of each pair from the source side, the target side, and both.
-
-        The last one is the product of the two sides. Each has the shape ``[num_source, width]`` and
-        is minus infinity in empty slots.
-        """
+        """Return the log probability of each pair from both sides, and their product."""
         table = features.table
         (forth, back), (none_forth, none_back) = self._logits(features, self.weights)
-        whole = torch.logsumexp(torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1)
+        whole = torch.logsumexp(
+            torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1
+        )
         from_source = forth - whole.unsqueeze(1)
         if not self.both:
             return from_source, torch.zeros_like(from_source), from_source
@@ -143,7 +206,11 @@ class MatchModel:
         rest = features.log_rest[side]
         if not self.unmatched:
             return torch.full_like(rest, OUT_OF_THE_QUESTION)
-        seen = weights[self.names.index("similarity")] if "similarity" in self.names else 0.0
+        seen = (
+            weights[self.names.index("similarity")]
+            if "similarity" in self.names
+            else 0.0
+        )
         return rest * seen + weights[-1]
 
     def _example_values(
@@ -173,7 +240,7 @@ NUM_FITS = 2
 """Fits of the weights in an update; messages are computed before each of them."""
 
 
-class OneToOneModel(MatchModel):
+class OneToOneModel(BeliefModel):
     """Models a distribution over partial one-to-one matchings of the pairs of a table.
 
     A matching has the probability ``p(M) ~ exp(sum of w . f(e, e'))`` over its pairs. The feature
@@ -191,7 +258,7 @@ class OneToOneModel(MatchModel):
     """
 
     def __init__(self, settings: TwoWaySettings) -> None:
-        super().__init__(settings, (COMPETITION,))
+        super().__init__(settings, (*settings.features, UNMATCHED, COMPETITION))
         self._last: tuple[PairTable, MatchingMessages] | None = None
 
     def fit(
@@ -214,7 +281,9 @@ class OneToOneModel(MatchModel):
                 for of_others, part in zip(received, examples, strict=True)
             ]
             if number:
-                logits = [potentials + float(self.weights[-1]) * one for one in received]
+                logits = [
+                    potentials + float(self.weights[-1]) * one for one in received
+                ]
                 nones = [torch.zeros_like(rest) for rest in features.log_rest]
                 matched = _matched(features.table, logits, nones)
                 self.shares = estimated_shares(matched, unlabelled, given, self.weights)
@@ -228,44 +297,74 @@ class OneToOneModel(MatchModel):
         """
         potentials = _weighted(self._pair_columns(features), self.weights)
         messages = self._messages(features.table, potentials)
-        belief = log_marginals(features.table, potentials, messages, float(self.weights[-1]))
+        belief = log_marginals(
+            features.table, potentials, messages, float(self.weights[-1])
+        )
         return belief, belief, belief
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
-        """Return the log marginals that follow from the encoder's similarity only."""
+        """Return the log marginals under the encoder's similarity."""
         odds = _similarity_odds(features)
-        return log_marginals(features.table, odds, matching_messages(features.table, odds))
+        return log_marginals(
+            features.table, odds, matching_messages(features.table, odds)
+        )
 
     def _messages(self, table: PairTable, potentials: Tensor) -> MatchingMessages:
         """Return the messages under the current weights, starting from the table's last ones."""
         start = None
         if self._last is not None and self._last[0] is table:
             start = self._last[1]
-        messages = matching_messages(table, potentials, float(self.weights[-1]), start=start)
+        messages = matching_messages(
+            table, potentials, competition=float(self.weights[-1]), start=start
+        )
         self._last = table, messages
         return messages
 
     def _pair_columns(self, features: PairFeatures) -> list[Tensor]:
         """Return each feature, ``[num_source, width]``, in the order of the names."""
         odds = _similarity_odds(features)
-        named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
+        named = {
+            "similarity": odds,
+            UNMATCHED: torch.full_like(odds, -1.0),
+            **features.evidence,
+        }
         return [named[name] for name in self.names[:-1]]
 
     def _fitted(
-        self, values: Tensor, offsets: Tensor, slots: Tensor, counts: Tensor | None = None
+        self,
+        values: Tensor,
+        offsets: Tensor,
+        slots: Tensor,
+        counts: Tensor | None = None,
     ) -> Tensor:
         """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
         scales = torch.ones_like(self.prior)
         scales[-1] = COMPETITION_SCALE
-        scaled, prior = values * scales.to(values), self.prior / scales
+        scaled = values * scales.to(values)
+        prior = self.prior / scales
         weights = scales * fit_weights(
-            scaled, slots, self.ridge, prior, self.least, offsets, counts
+            scaled,
+            slots,
+            self.ridge,
+            prior=prior,
+            least=self.least,
+            offsets=offsets,
+            counts=counts,
         )
         if weights[-1] <= 1:
             return weights
         values, offsets = values[..., :-1], offsets + values[..., -1]
-        prior, least = self.prior[:-1], self.least[:-1]
-        others = fit_weights(values, slots, self.ridge, prior, least, offsets, counts)
+        prior = self.prior[:-1]
+        least = self.least[:-1]
+        others = fit_weights(
+            values,
+            slots,
+            self.ridge,
+            prior=prior,
+            least=least,
+            offsets=offsets,
+            counts=counts,
+        )
         return torch.cat([others, torch.ones_like(weights[-1:])])
 
 
@@ -281,9 +380,13 @@ def _matched(
     table: PairTable, logits: Sequence[Tensor], nones: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor]:
     """Return the probability of any match from both sides, by the logits of pairs and of none."""
-    forth, back = (torch.where(table.filled, one, OUT_OF_THE_QUESTION) for one in logits)
+    forth, back = (
+        torch.where(table.filled, one, OUT_OF_THE_QUESTION) for one in logits
+    )
     none_forth, none_back = nones
-    of_source = torch.logsumexp(torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1)
+    of_source = torch.logsumexp(
+        torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1
+    )
     of_target = table.logsumexp_by_target(back, none_back)
     return -torch.expm1(none_forth - of_source), -torch.expm1(none_back - of_target)
 

@@ -29,7 +29,9 @@ NUM_RIVALS = 100
 class WeightedMembers(StepWrapper):
     """Weighs the members of an ensemble before their mean embeddings are used."""
 
-    def embeddings(self, module: AlignmentModule, visible: Visible) -> tuple[Tensor, Tensor]:
+    def embeddings(
+        self, module: AlignmentModule, visible: Visible
+    ) -> tuple[Tensor, Tensor]:
         """Return the embeddings by weights that are fitted on the normaliser's links."""
         rows = module.member_rows()
         links = links_on(visible.normaliser_links, rows[0].device)
@@ -48,13 +50,17 @@ class IndependentMembers(WeightedMembers):
             they never share labels.
     """
 
-    def __init__(self, step: JointStep, decoder: Decoder, first_shared_fit: int | None) -> None:
+    def __init__(
+        self, step: JointStep, decoder: Decoder, first_shared_fit: int | None
+    ) -> None:
         super().__init__(step)
         self.decoder = decoder
         self.first_shared_fit = first_shared_fit
         self._module: AlignmentModule | None = None
 
-    def embeddings(self, module: AlignmentModule, visible: Visible) -> tuple[Tensor, Tensor]:
+    def embeddings(
+        self, module: AlignmentModule, visible: Visible
+    ) -> tuple[Tensor, Tensor]:
         """Return the embeddings; the members are used again in the step."""
         self._module = module
         return super().embeddings(module, visible)
@@ -72,10 +78,14 @@ class IndependentMembers(WeightedMembers):
         )
         views = visible.of_members(self._module.num_members)
         members = tuple(
-            self.step(one, view, neural) for one, view in zip(similarities, views, strict=True)
+            self.step(one, view, neural)
+            for one, view in zip(similarities, views, strict=True)
         )
         mean = mean_report(members, similarity, visible)
-        if self.first_shared_fit is not None and neural.iteration + 1 >= self.first_shared_fit:
+        if (
+            self.first_shared_fit is not None
+            and neural.iteration + 1 >= self.first_shared_fit
+        ):
             members = (mean,) * len(members)
         return replace(mean, members=members)
 
@@ -94,14 +104,19 @@ def mean_report(
         visible: All links that may be used.
     """
     device = similarity.source.device
-    certain, validation = links_on(visible.certain, device), links_on(visible.validation, device)
+    certain = links_on(visible.certain, device)
+    validation = links_on(visible.validation, device)
     rankings = [_ranking(report) for report in reports]
     if visible.is_crossed:
         rankings = _out_of_fold(rankings, visible)
     ranking = mean_ranking(rankings, similarity)
     pairs = Matching.mutual(ranking).pairs().cpu().numpy()
-    free = ~(np.isin(pairs[:, 0], visible.train[:, 0]) | np.isin(pairs[:, 1], visible.train[:, 1]))
-    beliefs, shares = _as_beliefs(ranking), _mean_shares(reports)
+    free = ~(
+        np.isin(pairs[:, 0], visible.train[:, 0])
+        | np.isin(pairs[:, 1], visible.train[:, 1])
+    )
+    beliefs = _as_beliefs(ranking)
+    shares = _mean_shares(reports)
     share = 1.0 if shares is None else shares[0].value
     if shares is not None:
         free &= (beliefs.probs.sum(1) >= LIKELY).cpu().numpy()[pairs[:, 0]]
@@ -118,33 +133,45 @@ def mean_report(
     )
 
 
-def mean_ranking(rankings: Sequence[PairRanking], similarity: Similarity) -> PairRanking:
+def mean_ranking(
+    rankings: Sequence[PairRanking], similarity: Similarity
+) -> PairRanking:
     """Return the logarithm of the mean belief in each pair of any ranking.
 
     Args:
         rankings: Pairs with their log beliefs.
         similarity: Orders the pairs of an entity in the table.
     """
+    num_source = rankings[0].table.num_source
     num_target = rankings[0].table.num_target
-    keys, beliefs = [], []
+    # all pairs of all rankings in two flat lists: a pair is the number source * num_target + target
+    keys = []
+    beliefs = []
     for ranking in rankings:
         held = ranking.table.filled & (ranking.scores > -torch.inf)
         keys.append(ranking.table.keys()[held])
         beliefs.append(ranking.scores[held].exp())
+    # each distinct pair once, in ascending order, with the sum of its beliefs; a ranking without
+    # the pair adds nothing, which is a belief of 0
     distinct, index = torch.unique(torch.cat(keys), return_inverse=True)
     total = beliefs[0].new_zeros(len(distinct)).index_add_(0, index, torch.cat(beliefs))
-    sources, targets = distinct // num_target, distinct % num_target
+    # a table with one row per source entity. No pair is preferred, and rows may be as wide as
+    # needed, so that every pair has a slot
+    sources = distinct // num_target
+    targets = distinct % num_target
     pairs = ScoredPairs(sources, targets, similarity.of_pairs(sources, targets))
-    table = tabulate(
-        pairs, torch.zeros_like(sources), rankings[0].table.num_source, num_target, len(distinct)
-    )
+    preference = torch.zeros_like(sources)
+    table = tabulate(pairs, preference, num_source, num_target, len(distinct))
+    # the table orders pairs by similarity, so each filled slot looks up the sum of its pair
     scores = torch.full_like(table.scores, -torch.inf, dtype=total.dtype)
     place = torch.searchsorted(distinct, table.keys()[table.filled])
     scores[table.filled] = (total / len(rankings)).log()[place]
     return PairRanking(table, scores)
 
 
-def _out_of_fold(rankings: Sequence[PairRanking], visible: Visible) -> list[PairRanking]:
+def _out_of_fold(
+    rankings: Sequence[PairRanking], visible: Visible
+) -> list[PairRanking]:
     """Return rankings in which a crossed link's entity has the pairs of one encoder only.
 
     This is the encoder that held the link out. Its beliefs are multiplied by the number of
@@ -215,10 +242,12 @@ def member_weights(
     forth = _cosines(sides, links)
     back = _cosines([(target, source) for source, target in sides], links.flip(1))
     right = torch.zeros(len(links), dtype=torch.int64)
-    examples = [(values, torch.zeros(values.shape[:2]), right) for values in (forth, back)]
+    examples = [
+        (values, torch.zeros(values.shape[:2]), right) for values in (forth, back)
+    ]
     values, offsets, slots = stacked_examples(examples)
     prior = DEFAULT_SHARPNESS * equal.double()
-    fitted = fit_weights(values, slots, ridge, prior, offsets=offsets)
+    fitted = fit_weights(values, slots, ridge, prior=prior, offsets=offsets)
     if not fitted.sum() > 0:
         return equal
     return (fitted / fitted.sum()).float()
@@ -231,8 +260,14 @@ def _cosines(sides: Sequence[tuple[Tensor, Tensor]], links: Tensor) -> Tensor:
     examples = []
     for part in torch.split(links, max(1, 2**26 // num_target)):
         own, right = part.T
-        cosines = torch.stack([source[own] @ target.T for source, target in sides], dim=2)
+        cosines = torch.stack(
+            [source[own] @ target.T for source, target in sides], dim=2
+        )
         mean = cosines.mean(2).scatter(1, right.unsqueeze(1), -torch.inf)
-        slots = torch.cat([right.unsqueeze(1), mean.topk(num_rivals, dim=1).indices], dim=1)
-        examples.append(cosines.gather(1, slots.unsqueeze(2).expand(-1, -1, len(sides))).cpu())
+        slots = torch.cat(
+            [right.unsqueeze(1), mean.topk(num_rivals, dim=1).indices], dim=1
+        )
+        examples.append(
+            cosines.gather(1, slots.unsqueeze(2).expand(-1, -1, len(sides))).cpu()
+        )
     return torch.cat(examples)

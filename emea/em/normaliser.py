@@ -1,6 +1,7 @@
 """Conversion of similarities to probabilities (Eq. 1-3), and their means over iterations."""
 
 import logging
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,9 @@ from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import in_smaller_blocks
 
 logger = logging.getLogger(__name__)
+
+FIXED_SHARPNESS = 50.0
+"""Sharpness of ``em.normaliser=fixed``: the inverse of LightEA's temperature of 0.02."""
 
 DEFAULT_SHARPNESS = 20.0
 """Sharpness of the softmax if there are no links to fit it on."""
@@ -45,7 +49,33 @@ class FittedSearch:
         return torch.equal(self.links, links) and self.side.targets.shape[1] == k
 
 
-class Normaliser:
+class Normaliser(ABC):
+    """Turns similarities into q(y_e) over the best candidates of each source entity."""
+
+    @abstractmethod
+    def fit(self, similarity: Similarity, links: Tensor) -> None:
+        """Fit the parameters on links (source id, target id) that training has not seen."""
+
+    @abstractmethod
+    def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
+        """Return q(y_e) of every source entity over its best candidates."""
+
+    def search(
+        self, similarity: Similarity, num_candidates: int
+    ) -> tuple[Beliefs, FittedSearch | None]:
+        """Return the beliefs and their search, which is ``None`` if q is not a softmax."""
+        return self.beliefs(similarity, num_candidates), None
+
+    @abstractmethod
+    def parameters(self) -> dict[str, float]:
+        """Return the fitted parameters by name."""
+
+    @abstractmethod
+    def restore(self, parameters: dict[str, float]) -> None:
+        """Restore fitted parameters."""
+
+
+class SoftmaxNormaliser(Normaliser):
     """Computes q as a softmax over all targets with a fitted sharpness (Eq. 1-3).
 
     Eq. 1 has four parameters, but in the softmax of Eq. 2 every term that is constant along a
@@ -54,6 +84,14 @@ class Normaliser:
 
     Args:
         sharpness: The value of beta before the first fit.
+
+    Example:
+        >>> from emea.matching.similarity import Cosine
+        >>> vectors = torch.eye(3)
+        >>> normaliser = SoftmaxNormaliser(sharpness=2.0)
+        >>> normaliser.fit(Cosine()(vectors, vectors), torch.tensor([[0, 0], [1, 1], [2, 2]]))
+        >>> normaliser.sharpness > 2.0  # all links are right, so a sharper softmax fits better
+        True
     """
 
     def __init__(self, sharpness: float = DEFAULT_SHARPNESS) -> None:
@@ -80,7 +118,9 @@ class Normaliser:
         """Return the softmax over the searched targets (Eq. 2) for the best candidates."""
         return self._searched(similarity, num_candidates, with_mass=False)[0]
 
-    def search(self, similarity: Similarity, num_candidates: int) -> tuple[Beliefs, FittedSearch]:
+    def search(
+        self, similarity: Similarity, num_candidates: int
+    ) -> tuple[Beliefs, FittedSearch]:
         """Return the beliefs with their scores and denominators."""
         beliefs, side = self._searched(similarity, num_candidates, with_mass=True)
         return beliefs, FittedSearch(side, self._links)
@@ -113,7 +153,9 @@ class Normaliser:
             if with_mass:
                 most = self.sharpness * best[:, 0]
                 mass[block.rows] = log_sums(self.sharpness * block.scores, most)
-        return Beliefs(targets, probs), Candidates(targets, scores, mass, self.sharpness)
+        return Beliefs(targets, probs), Candidates(
+            targets, scores, mass, self.sharpness
+        )
 
     def parameters(self) -> dict[str, float]:
         """Return the sharpness beta."""
@@ -122,6 +164,47 @@ class Normaliser:
     def restore(self, parameters: dict[str, float]) -> None:
         """Restore a fitted sharpness."""
         self.sharpness = float(parameters["sharpness"])
+
+
+class FixedNormaliser(SoftmaxNormaliser):
+    """Computes q as a softmax over all targets with the fixed sharpness of LightEA's code."""
+
+    def __init__(self) -> None:
+        super().__init__(FIXED_SHARPNESS)
+
+    def fit(self, similarity: Similarity, links: Tensor) -> None:
+        """Do nothing: the sharpness is fixed."""
+
+
+class MinMaxNormaliser(Normaliser):
+    """Scales the candidates' scores to [0, 1] and then to sum 1 (footnote 1 of the paper)."""
+
+    def fit(self, similarity: Similarity, links: Tensor) -> None:
+        """Do nothing: there are no parameters."""
+
+    def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
+        """Return the scaled scores of the best candidates; equal scores are equally probable."""
+        best = top_candidates(similarity, num_candidates)
+        lowest = best.scores[:, -1:]
+        width = best.scores[:, :1] - lowest
+        scaled = torch.where(width > 0, (best.scores - lowest) / width, 1.0)
+        probs = scaled / scaled.sum(1, keepdim=True)
+        return Beliefs(best.targets, probs)
+
+    def parameters(self) -> dict[str, float]:
+        """Return an empty dictionary: there are no parameters."""
+        return {}
+
+    def restore(self, parameters: dict[str, float]) -> None:
+        """Do nothing: there is nothing to restore."""
+
+
+NORMALISERS: dict[str, type[Normaliser]] = {
+    "softmax": SoftmaxNormaliser,
+    "minmax": MinMaxNormaliser,
+    "fixed": FixedNormaliser,
+}
+"""Normalisers by the value of ``em.normaliser``."""
 
 
 def sharpness_of(similarity: Similarity, links: Tensor) -> float:
@@ -134,7 +217,9 @@ def sharpness_of(similarity: Similarity, links: Tensor) -> float:
     # the examples that fit into one block of memory are enough for one parameter
     limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
     links = links[:: -(-len(links) // limit)]
-    return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1], DEFAULT_SHARPNESS)
+    return fit_sharpness(
+        similarity.scores(links[:, 0]).double(), links[:, 1], DEFAULT_SHARPNESS
+    )
 
 
 def fitted_sharpness(
@@ -155,7 +240,9 @@ def fitted_sharpness(
     return first, sharpness_of(similarity.reversed(), links.flip(1))
 
 
-def fit_sharpness(scores: Tensor, labels: Tensor, expected: float | None = None) -> float:
+def fit_sharpness(
+    scores: Tensor, labels: Tensor, expected: float | None = None
+) -> float:
     """Return the beta >= 0 that minimises the cross-entropy of ``softmax(beta * scores)``.
 
     This is Newton's method on a convex function of one variable, kept inside a bracket of the root
@@ -170,13 +257,16 @@ def fit_sharpness(scores: Tensor, labels: Tensor, expected: float | None = None)
     """
     right = scores.gather(1, labels.unsqueeze(1)).squeeze(1)
     prior, rate = (0.0, 0.0) if expected is None else (1 / len(scores), 1 / expected)
-    low, high, beta = 0.0, MAX_SHARPNESS, 10.0
+    low = 0.0
+    high = MAX_SHARPNESS
+    beta = 10.0
     for _ in range(MAX_STEPS):
         probs = torch.softmax(beta * scores, dim=1)
         mean = (probs * scores).sum(1)
         second = (probs * scores.square()).sum(1) - mean.square()
         slope, curvature = torch.stack([(mean - right).mean(), second.mean()]).tolist()
-        slope, curvature = slope + prior * (rate - 1 / beta), curvature + prior / beta**2
+        slope = slope + prior * (rate - 1 / beta)
+        curvature = curvature + prior / beta**2
         low, high = (low, beta) if slope > 0 else (beta, high)
         step = beta - slope / curvature if curvature > 0 else low - 1
         step = step if low < step < high else (low + high) / 2

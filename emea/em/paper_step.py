@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.config.settings.em import PaperEMSettings
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.em.joint import JointStep, links_on
 from emea.em.m_step import fit_weights, link_examples
 from emea.em.reports import JointReport, NeuralBeliefs
+from emea.em.settings import PaperSettings
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule, RuleView, rule_values
@@ -62,7 +62,7 @@ class PaperStep(JointStep):
         settings: Settings of EM.
     """
 
-    def __init__(self, rule: Rule, settings: PaperEMSettings) -> None:
+    def __init__(self, rule: Rule, settings: PaperSettings) -> None:
         self.rule = rule
         self.settings = settings
         self.weights = torch.zeros(0, dtype=torch.float64)
@@ -70,7 +70,9 @@ class PaperStep(JointStep):
     def certain_links(self, visible: Visible) -> IntArray:
         """Return the training links, and the unseen links on which rule weights are fitted."""
         unseen = self._unseen_links(visible)
-        return visible.train if unseen is None else np.concatenate([visible.train, unseen])
+        return (
+            visible.train if unseen is None else np.concatenate([visible.train, unseen])
+        )
 
     def __call__(
         self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
@@ -107,7 +109,9 @@ class PaperStep(JointStep):
         return visible.unseen_links if self.rule.fits_on_unseen_links else None
 
     def _warn_without_support(self, values: Tensor) -> None:
-        speaks = dict(zip(self.rule.names, values.flatten(0, 1).any(0).tolist(), strict=True))
+        speaks = dict(
+            zip(self.rule.names, values.flatten(0, 1).any(0).tolist(), strict=True)
+        )
         silent = [name for name in speaks if not speaks[name]]
         if silent:
             logger.warning(
@@ -116,10 +120,14 @@ class PaperStep(JointStep):
                 ", ".join(silent),
             )
 
-    def _fit_weights(self, neural: NeuralBeliefs, values: Tensor, visible: Visible) -> Tensor:
+    def _fit_weights(
+        self, neural: NeuralBeliefs, values: Tensor, visible: Visible
+    ) -> Tensor:
         if self.settings.m_step == "links":
             unseen = self._unseen_links(visible)
-            links = links_on(visible.weight_links if unseen is None else unseen, values.device)
+            links = links_on(
+                visible.weight_links if unseen is None else unseen, values.device
+            )
             # use only the neural model's own candidates: inserted labels are not examples
             rows, slots = link_examples(neural.offered, links)
         else:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from emea.kernels.flat_groups import group_sizes, group_starts, places_in_groups
 from emea.matching.beliefs import Matching
-from emea.matching.pair_table import group_sizes, group_starts, places_in_groups
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import Subset
 from emea.rules.directed_triples import DirectedTriples, TailGroups
@@ -63,45 +63,73 @@ class Propagation:
         if free is not None:
             wanted = free.source
         if self.literals is not None:
-            matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
-        blocks = implied_pairs(*self.groups, matching, wanted, included.of, self.least_evidence)
+            matching = self.literals.matching(matching)
+            wanted = self.literals.wanted(wanted)
+        blocks = implied_pairs(
+            *self.groups,
+            matching,
+            wanted=wanted,
+            included=included.of,
+            least_evidence=self.least_evidence,
+        )
         if self.literals is not None:
             # literal values have larger ids than entities
-            blocks = (pairs.kept(pairs.targets < similarity.num_target) for pairs in blocks)
+            blocks = (
+                pairs.kept(pairs.targets < similarity.num_target) for pairs in blocks
+            )
         if free is not None:
             blocks = (pairs.kept(free.target[pairs.targets]) for pairs in blocks)
         pairs = self._selected(blocks, similarity)
         return pairs.sources, pairs.targets
 
-    def _selected(self, blocks: Iterator[ImpliedPairs], similarity: Similarity) -> ImpliedPairs:
+    def _selected(
+        self, blocks: Iterator[ImpliedPairs], similarity: Similarity
+    ) -> ImpliedPairs:
         """Return the best pairs of all blocks, with only a few times as many in memory.
 
         A pair that is among the best of neither entity in some blocks is not among the best of
         all. Dropping such pairs early does not change the result.
         """
         ids = torch.zeros(0, dtype=torch.int64, device=similarity.source.device)
-        selected, pending = ImpliedPairs(ids, ids, ids), []
+        selected = ImpliedPairs(ids, ids, ids)
+        pending = []
         limit = block_budget(EVIDENCE_PER_BLOCK, ids.device)
         for block in blocks:
             pending.append(block)
-            if sum(len(pairs.sources) for pairs in pending) > max(limit, len(selected.sources)):
-                selected, pending = self._best_of([selected, *pending], similarity), []
+            if sum(len(pairs.sources) for pairs in pending) > max(
+                limit, len(selected.sources)
+            ):
+                selected = self._best_of([selected, *pending], similarity)
+                pending = []
         return self._best_of([selected, *pending], similarity)
 
-    def _best_of(self, parts: Sequence[ImpliedPairs], similarity: Similarity) -> ImpliedPairs:
-        pairs = ImpliedPairs(*(torch.cat(list(column)) for column in zip(*parts, strict=True)))
+    def _best_of(
+        self, parts: Sequence[ImpliedPairs], similarity: Similarity
+    ) -> ImpliedPairs:
+        pairs = ImpliedPairs(
+            torch.cat([part.sources for part in parts]),
+            torch.cat([part.targets for part in parts]),
+            torch.cat([part.log_doubt for part in parts]),
+        )
         kept = self._best(pairs, pairs.sources, similarity.num_source, similarity)
         kept |= self._best(pairs, pairs.targets, similarity.num_target, similarity)
         return pairs.kept(kept)
 
     def _best(
-        self, pairs: ImpliedPairs, entities: Tensor, num_entities: int, similarity: Similarity
+        self,
+        pairs: ImpliedPairs,
+        entities: Tensor,
+        num_entities: int,
+        similarity: Similarity,
     ) -> Tensor:
         """Return which pairs are among their entity's pairs with the least doubt."""
         doubts = pairs.log_doubt
         # 1 is above all doubts: with few pairs, all are kept
-        last = smallest_of_groups(doubts, entities, num_entities, self.num_pairs, filler=1)
-        kept, is_tied = doubts < last[entities], doubts == last[entities]
+        last = smallest_of_groups(
+            doubts, entities, num_entities, self.num_pairs, filler=1
+        )
+        kept = doubts < last[entities]
+        is_tied = doubts == last[entities]
         room = self.num_pairs - group_sizes(entities, num_entities, kept)
         fits = (group_sizes(entities, num_entities, is_tied) <= room)[entities]
         kept |= is_tied & fits

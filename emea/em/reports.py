@@ -110,4 +110,8 @@ class IterationReport:
     @property
     def answer_ranking(self) -> PairRanking | None:
         """The joint ranking, which precedes the neural ranking; ``None`` if there is none."""
-        return self.joint.ranking if self.joint is not None and self.joint.is_answer else None
+        return (
+            self.joint.ranking
+            if self.joint is not None and self.joint.is_answer
+            else None
+        )

@@ -1,18 +1,25 @@
 """Two-way beliefs: belief updates on both sides."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from emea.config.settings.em import TwoWaySettings
 from emea.em.counterparts import Share
 from emea.em.local import LocalSearch, LocalUpdate, WholeSearch
-from emea.em.match_model import MatchModel, PairFeatures
+from emea.em.match_model import BeliefModel, PairFeatures
 from emea.em.normaliser import FittedSearch, fitted_sharpness
 from emea.em.propagation import Propagation
+from emea.em.settings import TwoWaySettings
 from emea.matching.beliefs import Matching
-from emea.matching.pair_table import LabelledSlots, PairRanking, PairTable, ScoredPairs, tabulate
+from emea.matching.pair_table import (
+    LabelledSlots,
+    PairRanking,
+    PairTable,
+    ScoredPairs,
+    tabulate,
+)
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import Subset, two_sided
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
@@ -67,6 +74,24 @@ class TwoWayBeliefs:
         return Matching.mutual(self.ranking)
 
 
+class GivenPairs(NamedTuple):
+    """What is known about pairs before the beliefs are computed.
+
+    Args:
+        labels: ``[num_labels, 2]`` links that are certain.
+        links: ``[num_links, 2]`` held-out links on which the weights are fitted.
+        unlabelled: Ids of the entities of each side without a label and without a held-out link.
+        preferred: Pairs that are candidates in any case, the labels first.
+        rejected: ``[num_pairs, 2]`` pairs that are not candidates; ``None`` if there are none.
+    """
+
+    labels: Tensor
+    links: Tensor
+    unlabelled: tuple[Tensor, Tensor]
+    preferred: ScoredPairs
+    rejected: Tensor | None
+
+
 @dataclass(eq=False)
 class TwoWay:
     """Updates the beliefs of both sides in parallel.
@@ -88,7 +113,7 @@ class TwoWay:
     """
 
     evidence: EvidenceModel
-    model: MatchModel
+    model: BeliefModel
     propagation: Propagation
     settings: TwoWaySettings
     num_candidates: int
@@ -99,6 +124,7 @@ class TwoWay:
         similarity: Similarity,
         labels: Tensor,
         links: Tensor,
+        *,
         searched: FittedSearch | None = None,
         rejected: Tensor | None = None,
         local: LocalUpdate | None = None,
@@ -114,36 +140,68 @@ class TwoWay:
             local: Entities to which the computation is restricted; ``None`` means all. The entities
                 of ``links`` must be among them.
         """
-        free = Subset.unlabelled(similarity, labels) if self.settings.one_to_one else None
+        free = (
+            Subset.unlabelled(similarity, labels) if self.settings.one_to_one else None
+        )
         links = links if free is None else free.between(links)
         search = self._search(similarity, links, searched, free, local)
         self.model.shares = None
-        start, self.start = self.start, None
+        # the start is used once: later calls begin with the beliefs of the encoder. Only a local
+        # update sets it again, at its end
+        start = self.start
+        self.start = None
         if start is not None:
             start = start.to(similarity.source.device)
-        preferred = _preferred_pairs(similarity, labels, start, local)
-        unlabelled = Subset.unlabelled(similarity, torch.cat([labels, links]))
+        given = GivenPairs(
+            labels=labels,
+            links=links,
+            unlabelled=Subset.unlabelled(similarity, torch.cat([labels, links])).ids(),
+            preferred=_preferred_pairs(similarity, labels, start, local),
+            rejected=rejected,
+        )
+        settled = self._after_rounds(similarity, search, given, start)
+        if search.local is None:
+            return settled
+        self.start = settled.mutual()  # a second local update continues from here
+        return replace(settled, recomputed=search.local.source)
+
+    def _after_rounds(
+        self,
+        similarity: Similarity,
+        search: WholeSearch | LocalSearch,
+        given: GivenPairs,
+        start: Matching | None,
+    ) -> TwoWayBeliefs:
+        """Return the beliefs of the last round; each one adds the pairs that the last implied."""
+        preferred = given.preferred
         known: Matching | None = None
         for left in range(self.settings.propagation, -1, -1):
-            table = self._tabulated(similarity, search.pairs, preferred, len(labels), rejected)
-            settled = self._settled(table, search, labels, links, unlabelled, known or start)
-            matching = settled.mutual()
+            candidates = given._replace(preferred=preferred)
+            table = self._tabulated(similarity, search.pairs, candidates)
+            settled = self._settled(table, search, given, known or start)
             if not left:
                 break
+            matching = settled.mutual()
+            # the rounds end when the matching hardly changes, and, for a local update, no further
+            # entities must be recomputed
             is_wider = self._widen(search, start, matching)
-            is_equal = known is not None and _nearly_equal(matching, known, search.local)
+            is_equal = known is not None and _nearly_equal(
+                matching, known, search.local
+            )
             if is_equal and not is_wider:
                 break
             known = matching
-            implied = self.propagation(known, settled.evidence.subsumption, similarity, search.free)
+            implied = self.propagation(
+                known, settled.evidence.subsumption, similarity, search.free
+            )
             preferred = preferred.joined(_scored(similarity, *implied))
-        if search.local is None:
-            return settled
-        self.start = matching  # a second local update continues from here
-        return replace(settled, recomputed=search.local.source)
+        return settled
 
     def _widen(
-        self, search: WholeSearch | LocalSearch, start: Matching | None, matching: Matching
+        self,
+        search: WholeSearch | LocalSearch,
+        start: Matching | None,
+        matching: Matching,
     ) -> bool:
         """Let a local update recompute the neighbours of entities that have another match.
 
@@ -154,7 +212,8 @@ class TwoWay:
             return False
         differs = (matching.targets != start.targets) & search.local.source
         differs &= torch.maximum(matching.probs, start.probs) >= NOTED_PROB
-        triples, rows = self.evidence.source, torch.zeros_like(search.local.source)
+        triples = self.evidence.source
+        rows = torch.zeros_like(search.local.source)
         rows[triples.pair_heads[differs[triples.pair_tails]]] = True
         return search.widen(rows)
 
@@ -167,74 +226,91 @@ class TwoWay:
         local: LocalUpdate | None,
     ) -> WholeSearch | LocalSearch:
         """Search candidates; only among unlabelled entities, or of affected ones, if given."""
-        among, numbered = similarity, links
+        among = similarity
+        numbered = links
         if free is not None:
-            among, numbered = free.similarity(similarity), free.numbered(links)
-        k, both = min(self.num_candidates, among.num_target), self.model.both
+            among = free.similarity(similarity)
+            numbered = free.numbered(links)
+        k = min(self.num_candidates, among.num_target)
+        both = self.model.both
         if local is not None:
             whole = Subset.unlabelled(similarity, links[:0]) if free is None else free
             sharpness = fitted_sharpness(among, numbered)
-            return LocalSearch(similarity, k, sharpness, both, local, whole)
+            return LocalSearch(
+                similarity, k, sharpness=sharpness, both=both, local=local, whole=whole
+            )
         forth = None
         if free is None and searched is not None and searched.equals(k, links):
             forth = searched.side
-        sides = two_sided(among, k, fitted_sharpness(among, numbered, forth), both, forth)
+        sides = two_sided(
+            among, k, fitted_sharpness(among, numbered, forth), both, forth
+        )
         return WholeSearch(sides if free is None else free.restored(sides), free)
 
     def _tabulated(
         self,
         similarity: Similarity,
         found: ScoredPairs,
-        preferred: ScoredPairs,
-        num_labels: int,
-        rejected: Tensor | None,
+        given: GivenPairs,
     ) -> PairTable:
         """Return the candidates: labels first, then the other preferred pairs, then found ones."""
-        both = preferred.joined(found)
+        both = given.preferred.joined(found)
         preference = torch.zeros_like(both.sources)
-        preference[: len(preferred.sources)] = 1
-        preference[:num_labels] = 2
-        num_source, num_target = similarity.num_source, similarity.num_target
-        if rejected is not None:
-            kept = ~both.among(rejected, num_target)
-            both, preference = both.kept(kept), preference[kept]
-        return tabulate(both, preference, num_source, num_target, self.settings.max_candidates)
+        preference[: len(given.preferred.sources)] = 1
+        preference[: len(given.labels)] = 2
+        num_source = similarity.num_source
+        num_target = similarity.num_target
+        if given.rejected is not None:
+            kept = ~both.among(given.rejected, num_target)
+            both = both.kept(kept)
+            preference = preference[kept]
+        return tabulate(
+            both, preference, num_source, num_target, self.settings.max_candidates
+        )
 
     def _settled(
         self,
         table: PairTable,
         search: WholeSearch | LocalSearch,
-        labels: Tensor,
-        links: Tensor,
-        unlabelled: Subset,
+        given: GivenPairs,
         known: Matching | None,
     ) -> TwoWayBeliefs:
         """Run the updates of a round, starting from the encoder's beliefs or from a matching."""
+        # what the encoder says, from both sides: log q of each pair, and of all entities that are
+        # not candidates. It stays the same in all updates of the round
         sides = search.sides(table)
         log_probs = sides.log_probs(table)
         log_rest = sides.log_rest(table, log_probs)
-        labelled = LabelledSlots.of(table, labels)
+        labelled = LabelledSlots.of(table, given.labels)
+        # the first beliefs, [num_source, width]: those of the encoder, or of a matching from the
+        # round before or from an earlier run
         if known is None:
-            start = self.model.encoder_beliefs(PairFeatures(table, log_probs, log_rest, {}))
-            probs = labelled.put_into(start).exp()
+            alone = PairFeatures(table, log_probs, log_rest, {})
+            probs = labelled.put_into(self.model.encoder_beliefs(alone)).exp()
         else:
-            matched = known.probs.to(table.scores.dtype).unsqueeze(1)
-            probs = torch.where(table.marked(known.pairs()), matched, 0.0)
-        num_rows, local = table.num_source, search.local
+            probs = _probs_of(known, table)
+        # a local update keeps the former beliefs of the entities that it does not recompute, in
+        # the start and after each update; only recomputed entities count in the mean change
+        num_rows = table.num_source
+        local = search.local
         if local is not None:
             former = local.kept_probs(table)
             probs = local.put_former(former, probs)
             num_rows = int(local.source.sum())
-        examples = self.model.examples(table, links)
+        examples = self.model.examples(table, given.links)
+        # an update: evidence from the current beliefs (E-step of the neighbours), weights fitted on
+        # held-out links with this evidence (M-step), then all beliefs at once. Labels are certain
+        # after each update
         for num_updates in range(1, self.settings.sweeps + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
             features = PairFeatures(table, log_probs, log_rest, evidence.features)
-            self.model.fit(features, examples, (unlabelled.source, unlabelled.target))
+            self.model.fit(features, examples, given.unlabelled)
             from_source, _, belief = self.model.beliefs(features)
             belief = labelled.put_into(belief)
             if local is not None:
                 belief = local.put_former(former.log(), belief)
-            before, probs = probs, belief.exp()
+            before = probs
+            probs = belief.exp()
             change = float((probs - before).abs().sum() / num_rows)
             if change <= SMALL_CHANGE:
                 break
@@ -251,12 +327,21 @@ class TwoWay:
         )
 
 
+def _probs_of(known: Matching, table: PairTable) -> Tensor:
+    """Return the probabilities of a matching, ``[num_source, width]``; other pairs have 0."""
+    matched = known.probs.to(table.scores.dtype).unsqueeze(1)
+    return torch.where(table.marked(known.pairs()), matched, 0.0)
+
+
 def _scored(similarity: Similarity, sources: Tensor, targets: Tensor) -> ScoredPairs:
     return ScoredPairs(sources, targets, similarity.of_pairs(sources, targets))
 
 
 def _preferred_pairs(
-    similarity: Similarity, labels: Tensor, start: Matching | None, local: LocalUpdate | None
+    similarity: Similarity,
+    labels: Tensor,
+    start: Matching | None,
+    local: LocalUpdate | None,
 ) -> ScoredPairs:
     """Return the pairs that are candidates in any case: labels, known matches, former pairs."""
     pairs = _scored(similarity, *labels.T)

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.config.settings.em import TwoWaySettings
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.em.joint import JointStep, links_on
-from emea.em.match_model import MatchModel, OneToOneModel
+from emea.em.match_model import BeliefModel, MatchModel, OneToOneModel
 from emea.em.propagation import Propagation
 from emea.em.reports import JointReport, NeuralBeliefs
+from emea.em.settings import TwoWaySettings
 from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.em.witnesses import calibrated
 from emea.errors import ConfigError
@@ -33,7 +33,7 @@ class TwoWayStep(JointStep):
     Args:
         rule: A rule that has evidence for pairs (PARIS).
         num_candidates: Candidates per entity from the encoder.
-        settings: Fields of :class:`~emea.config.settings.em.TwoWaySettings`.
+        settings: Fields of :class:`~emea.em.settings.TwoWaySettings`.
 
     Attributes:
         settings: The settings.
@@ -55,12 +55,19 @@ class TwoWayStep(JointStep):
                 "em.two_way.unmatched=true."
             )
         self.uses_search = not chosen.one_to_one
-        self.model = OneToOneModel(chosen) if chosen.one_to_one else MatchModel(chosen)
-        propagation = Propagation(evidence.source, evidence.target, literals=evidence.literals)
+        self.model: BeliefModel = (
+            OneToOneModel(chosen) if chosen.one_to_one else MatchModel(chosen)
+        )
+        propagation = Propagation(
+            evidence.source, evidence.target, literals=evidence.literals
+        )
         self.two_way = TwoWay(evidence, self.model, propagation, chosen, num_candidates)
 
     def __call__(
-        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs | None = None
+        self,
+        similarity: Similarity,
+        visible: Visible,
+        neural: NeuralBeliefs | None = None,
     ) -> JointReport:
         """Compute the beliefs from an encoder's similarity.
 
@@ -70,17 +77,31 @@ class TwoWayStep(JointStep):
             neural: The neural model's beliefs; their search is reused.
         """
         device = similarity.source.device
-        train, validation = links_on(visible.train, device), links_on(visible.validation, device)
+        train = links_on(visible.train, device)
+        validation = links_on(visible.validation, device)
         searched = None if neural is None else neural.searched
-        rejected = None if visible.rejected is None else links_on(visible.rejected, device)
+        rejected = (
+            None if visible.rejected is None else links_on(visible.rejected, device)
+        )
         local = None if neural is None else neural.local
-        settled = self.two_way(similarity, train, validation, searched, rejected, local)
+        settled = self.two_way(
+            similarity,
+            train,
+            validation,
+            searched=searched,
+            rejected=rejected,
+            local=local,
+        )
         labels, weights = self._labels(settled, visible)
         share = 1.0 if settled.shares is None else settled.shares[0].value
         return JointReport(
-            beliefs=calibrated(_as_beliefs(settled), validation, share=share).clamped(train),
+            beliefs=calibrated(_as_beliefs(settled), validation, share=share).clamped(
+                train
+            ),
             labels=labels,
-            weights=dict(zip(self.model.names, self.model.weights.tolist(), strict=True)),
+            weights=dict(
+                zip(self.model.names, self.model.weights.tolist(), strict=True)
+            ),
             compatibility=_compatibility(settled),
             label_weights=weights if self.settings.weighted_labels else None,
             ranking=settled.ranking,
@@ -95,17 +116,24 @@ class TwoWayStep(JointStep):
         self.two_way.start = known
         return True
 
-    def _labels(self, settled: TwoWayBeliefs, visible: Visible) -> tuple[IntArray, Tensor]:
+    def _labels(
+        self, settled: TwoWayBeliefs, visible: Visible
+    ) -> tuple[IntArray, Tensor]:
         """Return the pseudo-labels of the unlabelled entities, and their beliefs."""
         if self.settings.mutual_labels:
             matching = settled.mutual()
-            pairs, probs = matching.pairs(), matching.probs[matching.sources]
+            pairs = matching.pairs()
+            probs = matching.probs[matching.sources]
         else:
             best = settled.belief.max(1)
             known = (best.values > -torch.inf).nonzero().squeeze(1)
-            targets = settled.table.targets.gather(1, best.indices.unsqueeze(1)).squeeze(1)
-            pairs, probs = torch.stack([known, targets[known]], dim=1), best.values[known].exp()
-        pairs, probs = pairs.cpu(), probs.float().cpu()
+            targets = settled.table.targets.gather(
+                1, best.indices.unsqueeze(1)
+            ).squeeze(1)
+            pairs = torch.stack([known, targets[known]], dim=1)
+            probs = best.values[known].exp()
+        pairs = pairs.cpu()
+        probs = probs.float().cpu()
         free = ~np.isin(pairs[:, 0].numpy(), visible.train[:, 0])
         if settled.shares is not None:
             matched = settled.from_source.exp().sum(1).cpu() >= LIKELY
@@ -118,7 +146,9 @@ class TwoWayStep(JointStep):
 def _compatibility(settled: TwoWayBeliefs) -> Tensor:
     """Return the noisy-or of the encoder's best candidate, ``[num_source]``."""
     table = settled.table
-    nearest = torch.where(table.filled, table.scores, -torch.inf).argmax(1, keepdim=True)
+    nearest = torch.where(table.filled, table.scores, -torch.inf).argmax(
+        1, keepdim=True
+    )
     return -torch.expm1(settled.evidence.log_doubt.gather(1, nearest).squeeze(1))
 
 

@@ -40,6 +40,10 @@ class PairBeliefs(NamedTuple):
         keys, order = ranking.table.keys()[kept].sort()
         return cls(keys, probs[kept][order].float())
 
+    def to(self, device: torch.device) -> "PairBeliefs":
+        """Return the same on a device."""
+        return PairBeliefs(self.keys.to(device), self.probs.to(device))
+
     def on(self, keys: Tensor) -> Tensor:
         """Return the beliefs in some pairs."""
         if not len(self.keys):
@@ -79,13 +83,14 @@ class Witnesses(StepWrapper):
         if report.ranking is None or not report.is_answer:
             return report
         is_heard = self._hear(report, report.ranking, neural.iteration)
-        device, beliefs = similarity.source.device, report.beliefs
+        device = similarity.source.device
+        beliefs = report.beliefs
         if visible.is_crossed:
             self.own = beliefs if is_heard else self.own
             beliefs = self._out_of_fold(beliefs, visible)
         rows = torch.arange(beliefs.num_source, device=device).unsqueeze(1)
         keys = rows * similarity.num_target + beliefs.targets
-        heard = [PairBeliefs(*(part.to(device) for part in one)) for one in self.heard.values()]
+        heard = [one.to(device) for one in self.heard.values()]
         validation = links_on(visible.validation, device)
         scores = _mean_scores([one.on(keys) for one in heard], beliefs, validation)
         share = 1.0 if self.shares is None else self.shares[0].value
@@ -119,32 +124,50 @@ class Witnesses(StepWrapper):
         """Return the state of the wrapped step, and the beliefs that were kept."""
         state = self.step.state_dict()
         for name, one in self.heard.items():
-            state |= {f"{STATE}{name}.{key}": part.cpu() for key, part in one._asdict().items()}
+            state |= {
+                f"{STATE}{name}.{key}": part.cpu()
+                for key, part in one._asdict().items()
+            }
         if self.shares is not None:
             state[f"{STATE}shares"] = torch.tensor(self.shares, dtype=torch.float64)
         if self.own is not None:
             own = {"targets": self.own.targets.cpu(), "probs": self.own.probs.cpu()}
             state |= {f"{STATE}own.{key}": part for key, part in own.items()}
-        return state if self.votes is None else {**state, f"{STATE}votes": self.votes.cpu()}
+        return (
+            state
+            if self.votes is None
+            else {**state, f"{STATE}votes": self.votes.cpu()}
+        )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a saved state."""
         self.step.load_state_dict(state)
         self.heard = {
-            name: PairBeliefs(state[f"{STATE}{name}.keys"], state[f"{STATE}{name}.probs"])
+            name: PairBeliefs(
+                state[f"{STATE}{name}.keys"], state[f"{STATE}{name}.probs"]
+            )
             for name in ("first", "last")
             if f"{STATE}{name}.keys" in state
         }
-        self.votes, targets = state.get(f"{STATE}votes"), state.get(f"{STATE}own.targets")
-        self.own = None if targets is None else Beliefs(targets, state[f"{STATE}own.probs"])
+        self.votes, targets = (
+            state.get(f"{STATE}votes"),
+            state.get(f"{STATE}own.targets"),
+        )
+        self.own = (
+            None if targets is None else Beliefs(targets, state[f"{STATE}own.probs"])
+        )
         shares = state.get(f"{STATE}shares")
-        self.shares = None if shares is None else tuple(Share(*row) for row in shares.tolist())
+        self.shares = (
+            None if shares is None else tuple(Share(*row) for row in shares.tolist())
+        )
 
 
 def _mean_scores(heard: Sequence[Tensor], beliefs: Beliefs, links: Tensor) -> Tensor:
     """Return the mean of several beliefs, each weighted by its mean belief in the links."""
     is_link = beliefs.targets[links[:, 0]] == links[:, 1:]
-    known = [torch.where(is_link, one[links[:, 0]], 0.0).sum() + MARGIN for one in heard]
+    known = [
+        torch.where(is_link, one[links[:, 0]], 0.0).sum() + MARGIN for one in heard
+    ]
     weights = torch.stack(known) / torch.stack(known).sum()
     return (torch.stack(list(heard)) * weights.view(-1, 1, 1)).sum(0)
 
@@ -175,9 +198,12 @@ def calibrated(
         return beliefs
     scores = beliefs.probs if scores is None else scores.to(beliefs.probs)
     best = scores.gather(1, beliefs.best_slots().unsqueeze(1)).squeeze(1)
-    slope, shift = 1.0, 0.0
+    slope = 1.0
+    shift = 0.0
     if len(links):
-        logits, right, counts = _examples(beliefs, scores, links, max(share, LEAST_SHARE))
+        logits, right, counts = _examples(
+            beliefs, scores, links, max(share, LEAST_SHARE)
+        )
         slope, shift = _fitted(logits, right, counts, ridge)
     scaled = torch.sigmoid(slope * _logit(best) + shift)
     return with_best(beliefs, torch.where(beliefs.probs.max(1).values > 0, scaled, 0.0))
@@ -193,7 +219,9 @@ def with_best(beliefs: Beliefs, scaled: Tensor) -> Beliefs:
     is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
     # scale instead of subtracting: if the best is nearly 1, rounding would set the others to 0
     others = beliefs.probs.masked_fill(is_best, 0).sum(1)
-    room = torch.where(others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0)
+    room = torch.where(
+        others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0
+    )
     # the other candidates must stay below the best one
     second = beliefs.probs.topk(min(2, beliefs.num_candidates), dim=1).values[:, -1]
     room = torch.minimum(room, (1 - MARGIN) * scaled / second.clamp(min=MARGIN))
@@ -219,20 +247,31 @@ def _examples(
     others = beliefs.probs[rows].masked_fill(is_link, 0)
     next_best = scores[rows].gather(1, others.argmax(1, keepdim=True)).squeeze(1)
     left = 1 - torch.where(is_link, scores[rows], 0.0).sum(1)
-    masked = torch.where(others.max(1).values > 0, next_best / left.clamp(min=MARGIN), 0.0)
+    masked = torch.where(
+        others.max(1).values > 0, next_best / left.clamp(min=MARGIN), 0.0
+    )
     counts = torch.ones_like(best), torch.full_like(best, (1 - share) / share)
     wrong = torch.zeros_like(right)
-    return _logit(torch.cat([best, masked])), torch.cat([right, wrong]), torch.cat(counts)
+    return (
+        _logit(torch.cat([best, masked])),
+        torch.cat([right, wrong]),
+        torch.cat(counts),
+    )
 
 
-def _fitted(logits: Tensor, right: Tensor, counts: Tensor, ridge: float) -> tuple[float, float]:
+def _fitted(
+    logits: Tensor, right: Tensor, counts: Tensor, ridge: float
+) -> tuple[float, float]:
     """Fit slope and shift of the calibration: slot 1 means correct, slot 0 means wrong."""
     values = torch.zeros(len(logits), 2, 2, dtype=torch.float64)
     values[:, 1, 0] = logits.cpu()
     values[:, 1, 1] = 1
-    prior, least = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.0, -torch.inf]).double()
+    prior = torch.tensor([1.0, 0.0]).double()
+    least = torch.tensor([0.0, -torch.inf]).double()
     slots = right.long().cpu()
-    fitted = fit_weights(values, slots, ridge, prior, least=least, counts=counts.double().cpu())
+    fitted = fit_weights(
+        values, slots, ridge, prior=prior, least=least, counts=counts.double().cpu()
+    )
     slope, shift = fitted.tolist()
     return slope, shift
 

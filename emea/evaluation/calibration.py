@@ -18,6 +18,9 @@ CONFIDENCE = 0.95
 NUM_POINTS = 101
 """Points of a precision-recall curve."""
 
+ACCEPTED = 0.5
+"""Probability from which an entity counts as one with a counterpart."""
+
 SOME_PRECISIONS = (0.9, 0.95)
 """Precisions at which the recall is reported."""
 
@@ -84,7 +87,9 @@ def expected_calibration_error(bins: list[Bin]) -> float:
     total = sum(row["num_entities"] for row in bins)
     if not total:
         return float("nan")
-    gaps = (row["num_entities"] * abs(row["mean_prob"] - row["accuracy"]) for row in bins)
+    gaps = (
+        row["num_entities"] * abs(row["mean_prob"] - row["accuracy"]) for row in bins
+    )
     return sum(gaps) / total
 
 
@@ -107,14 +112,17 @@ def source_evaluation(
     beliefs: Beliefs,
     test: IntArray,
     unmatched: IntArray,
+    *,
     num_missed: int = 0,
     given: IntArray | None = None,
 ) -> dict[str, Any]:
     """Evaluate matches over all source entities whose counterpart, or lack of one, is known."""
     judged = judged_sources(answer, test, unmatched, num_missed, given)
-    probs, right = judged.probs, judged.right
+    probs = judged.probs
+    right = judged.right
     thresholds, num_accepted, found = judged.curve()
-    precision, recall = found / np.maximum(num_accepted, 1), found / max(1, judged.num_links)
+    precision = found / np.maximum(num_accepted, 1)
+    recall = found / max(1, judged.num_links)
     kept = np.unique(
         np.linspace(0, len(thresholds) - 1, min(NUM_POINTS, len(thresholds)), dtype=int)
     )
@@ -123,7 +131,9 @@ def source_evaluation(
     sources = np.concatenate([linked, unmatched])
     has_counterpart = np.arange(len(sources)) < len(linked)
     scores = beliefs.probs.max(1).values.double().cpu().numpy()[sources]
-    last_precision, last_recall = (one[-1] if len(one) else 0.0 for one in (precision, recall))
+    last_precision, last_recall = (
+        one[-1] if len(one) else 0.0 for one in (precision, recall)
+    )
     return {
         "num_entities": len(sources),
         "num_without_counterpart": len(unmatched),
@@ -142,19 +152,67 @@ def source_evaluation(
                 kept
             ].tolist()
         ],
-        "detection": detection(scores, has_counterpart) if len(unmatched) and len(test) else None,
+        "detection": detection(scores, has_counterpart)
+        if len(unmatched) and len(test)
+        else None,
+        "two_step": two_step(answer, judged, sources, has_counterpart, given)
+        if len(unmatched) and len(test)
+        else None,
     }
 
 
-def detection(scores: FloatArray, has_counterpart: npt.NDArray[np.bool_]) -> dict[str, float]:
+def two_step(
+    answer: Beliefs,
+    judged: "JudgedAnswer",
+    sources: IntArray,
+    has_counterpart: npt.NDArray[np.bool_],
+    given: IntArray | None = None,
+) -> dict[str, dict[str, float]]:
+    """Return the two evaluations of DBP2.0 (Sun et al., ACL 2021, section 5).
+
+    A source entity counts as one without a counterpart if it has no match with a probability of at
+    least 0.5. ``detection`` measures the entities that were found to have no counterpart.
+    ``alignment``, their consolidated evaluation, measures the matches of the other entities. There
+    a match of an entity without a counterpart is wrong, and an entity with a counterpart but
+    without a match is missed.
+
+    Args:
+        answer: The matches.
+        judged: The matches of the source entities, judged.
+        sources: ``[n]`` the source entities.
+        has_counterpart: ``[n]`` whether they have a counterpart.
+        given: Matches that are not judged, because they were given.
+    """
+    _, probs = _judged_pairs(answer, sources, given)
+    dropped = ~(probs >= ACCEPTED).any(1)
+    right = int((dropped & ~has_counterpart).sum())
+    precision = right / max(1, int(dropped.sum()))
+    recall = right / max(1, int((~has_counterpart).sum()))
+    accepted = judged.at(ACCEPTED)
+    found = accepted.num_right / max(1, accepted.num_accepted), accepted.recall
+    return {
+        "detection": {
+            "precision": precision,
+            "recall": recall,
+            "f1": _f1(precision, recall),
+        },
+        "alignment": {"precision": found[0], "recall": found[1], "f1": _f1(*found)},
+    }
+
+
+def detection(
+    scores: FloatArray, has_counterpart: npt.NDArray[np.bool_]
+) -> dict[str, float]:
     """Return the area under the ROC curve of a probability, and its precision and recall at 0.5."""
     from scipy.stats import rankdata
 
-    num, num_without = int(has_counterpart.sum()), int((~has_counterpart).sum())
+    num = int(has_counterpart.sum())
+    num_without = int((~has_counterpart).sum())
     above = rankdata(scores)[has_counterpart].sum() - num * (num + 1) / 2
-    chosen = scores >= 0.5
+    chosen = scores >= ACCEPTED
     right = int((chosen & has_counterpart).sum())
-    precision, recall = right / max(1, int(chosen.sum())), right / max(1, num)
+    precision = right / max(1, int(chosen.sum()))
+    recall = right / max(1, num)
     return {
         "auc": float(above / (num * num_without)),
         "precision": precision,
@@ -217,6 +275,19 @@ class Acceptance:
         return float(betaincinv(self.num_right, wrong + 1, 1 - CONFIDENCE))
 
 
+def _judged_pairs(
+    answer: Beliefs, sources: IntArray, given: IntArray | None
+) -> tuple[IntArray, FloatArray]:
+    """Return the pairs of source entities and their probabilities; that of a given pair is 0."""
+    targets = answer.targets.cpu().numpy()[sources]
+    probs = answer.probs.double().cpu().numpy()[sources]
+    columns = [np.broadcast_to(sources[:, None], targets.shape), targets]
+    pairs = np.stack(columns, axis=2)
+    if given is not None:
+        probs = np.where(are_among(pairs, given), 0.0, probs)
+    return pairs, probs
+
+
 class JudgedAnswer:
     """Probabilities and correctness of matches for the source entities of some links.
 
@@ -240,15 +311,13 @@ class JudgedAnswer:
         self.num_links = len(links) + num_missed
         sources, first = np.unique(links[:, 0], return_index=True)
         sources = links[np.sort(first), 0]
-        targets = answer.targets.cpu().numpy()[sources]
-        probs = answer.probs.double().cpu().numpy()[sources]
-        pairs = np.stack([np.broadcast_to(sources[:, None], targets.shape), targets], axis=2)
-        if given is not None:
-            probs = np.where(are_among(pairs, given), 0.0, probs)
+        pairs, probs = _judged_pairs(answer, sources, given)
         shown = probs > 0
         shown[:, 0] |= ~shown.any(1)
         self.probs: FloatArray = probs[shown]
-        self.right: npt.NDArray[np.bool_] = are_among(pairs, links)[shown] & (self.probs > 0)
+        self.right: npt.NDArray[np.bool_] = are_among(pairs, links)[shown] & (
+            self.probs > 0
+        )
 
     def at(self, threshold: float) -> Acceptance:
         """Measure the effect of a threshold."""
@@ -256,7 +325,9 @@ class JudgedAnswer:
         num_right = int(self.right[taken].sum())
         return Acceptance(threshold, self.num_links, int(taken.sum()), num_right)
 
-    def contradicts(self, thresholds: FloatArray, precision: float) -> npt.NDArray[np.bool_]:
+    def contradicts(
+        self, thresholds: FloatArray, precision: float
+    ) -> npt.NDArray[np.bool_]:
         """Return for which thresholds the links show at 95% that a precision is not reached."""
         order = np.sort(self.probs), np.sort(self.probs[self.right])
         num, num_right = (len(one) - np.searchsorted(one, thresholds) for one in order)

@@ -6,14 +6,9 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.evaluation.ranks import Ranks
+from emea.kernels.flat_groups import expand_ranges, group_sizes
 from emea.matching.beliefs import Beliefs
-from emea.matching.pair_table import (
-    PairRanking,
-    PairTable,
-    ScoredPairs,
-    expand_ranges,
-    group_sizes,
-)
+from emea.matching.pair_table import PairRanking, PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
@@ -27,6 +22,7 @@ def fused_ranks(
     similarity: Similarity | None,
     ranking: PairRanking,
     links: IntArray,
+    *,
     pool: IntArray | None = None,
     reverse: bool = False,
 ) -> Ranks:
@@ -45,12 +41,15 @@ def fused_ranks(
         pool: Entities of the pool; ``None`` means the links' second column.
         reverse: Rank sources for targets; neural ranks and similarity must be reversed as well.
     """
-    num_rows, num_columns = ranking.table.num_source, ranking.table.num_target
+    num_rows = ranking.table.num_source
+    num_columns = ranking.table.num_target
     if reverse:
         num_rows, num_columns = num_columns, num_rows
     entities = _members(links[:, 0], num_rows, ranking.scores)
     listed = _listed(ranking, entities, reverse)
-    pooled = _members(links[:, 1] if pool is None else pool, num_columns, ranking.scores)
+    pooled = _members(
+        links[:, 1] if pool is None else pool, num_columns, ranking.scores
+    )
     width = -(-len(listed.sources) // max(1, int(entities.sum())))
     size = max(1, block_budget(PAIRS_PER_BLOCK, entities.device) // max(1, width))
     pairs = torch.from_numpy(links.copy()).to(entities.device)
@@ -79,7 +78,8 @@ def _listed(ranking: PairRanking, entities: Tensor, reverse: bool) -> ScoredPair
     table = ranking.table
     wanted = entities[table.targets] if reverse else entities.unsqueeze(1)
     rows, slots = (table.filled & wanted).nonzero(as_tuple=True)
-    columns, scores = table.targets[rows, slots], ranking.scores[rows, slots]
+    columns = table.targets[rows, slots]
+    scores = ranking.scores[rows, slots]
     if not reverse:
         return ScoredPairs(rows, columns, scores)
     columns, order = torch.sort(columns, stable=True)
@@ -103,14 +103,16 @@ def _ranked_before(
     first = torch.searchsorted(listed.sources, sources)
     sizes = torch.searchsorted(listed.sources, sources, right=True) - first
     link, entry = expand_ranges(first, sizes)
-    columns, scores = listed.targets[entry], listed.scores[entry]
+    columns = listed.targets[entry]
+    scores = listed.scores[entry]
     hits = (columns == right[link]).nonzero().squeeze(1)
     found = torch.zeros(len(sources), dtype=torch.bool, device=sources.device)
     found[link[hits]] = True
     # Empty slots may repeat a candidate; its first place counts.
     own = scores.new_full((len(sources),), -torch.inf)
     own.scatter_reduce_(0, link[hits], scores[hits], "amax")
-    better, equal = scores > own[link], scores == own[link]
+    better = scores > own[link]
+    equal = scores == own[link]
     lost = (~found[link]).nonzero().squeeze(1)
     if similarity is None:
         better[lost] = equal[lost] = False
@@ -152,9 +154,11 @@ def joint_ranks(
         links: ``[num_links, 2]``.
         pool: Targets of the pool; ``None`` means those of the links.
     """
-    ranking = _by_belief(beliefs, torch.ones_like(beliefs.probs).bool(), similarity.num_target)
+    ranking = _by_belief(
+        beliefs, torch.ones_like(beliefs.probs).bool(), similarity.num_target
+    )
     moves = None if similarity.scope is None else similarity
-    return fused_ranks(neural, moves, ranking, links, pool)
+    return fused_ranks(neural, moves, ranking, links, pool=pool)
 
 
 def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
@@ -177,7 +181,9 @@ def _by_belief(beliefs: Beliefs, filled: Tensor, num_target: int) -> PairRanking
     """Return some of the candidates, ranked by probability, then in the neural order."""
     order = torch.argsort(beliefs.probs, dim=1, descending=True, stable=True)
     places = torch.argsort(order, dim=1).to(beliefs.probs)
-    return PairRanking(PairTable(beliefs.targets, beliefs.probs, filled, num_target), -places)
+    return PairRanking(
+        PairTable(beliefs.targets, beliefs.probs, filled, num_target), -places
+    )
 
 
 def _members(entities: IntArray, num_entities: int, like: Tensor) -> Tensor:

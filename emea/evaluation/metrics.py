@@ -1,16 +1,20 @@
 """Precision, recall and F1 of a mapping, its compatibility, accuracy by degree, paired tests."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
-from emea.matching.beliefs import Beliefs
+from emea.data.settings import Cardinality
+
+if TYPE_CHECKING:  # commands that compare results need no torch
+    from emea.matching.beliefs import Beliefs
 
 
-def mapping_metrics(predicted: IntArray, gold: IntArray, num_missed: int = 0) -> dict[str, float]:
+def mapping_metrics(
+    predicted: IntArray, gold: IntArray, num_missed: int = 0
+) -> dict[str, float]:
     """Compare predicted pairs with the true links.
 
     A prediction for an entity without a counterpart lowers the precision, as it would for a user
@@ -36,7 +40,9 @@ def mapping_metrics(predicted: IntArray, gold: IntArray, num_missed: int = 0) ->
     }
 
 
-def unknown_pairs(pairs: IntArray, known: IntArray, cardinality: Cardinality) -> IntArray:
+def unknown_pairs(
+    pairs: IntArray, known: IntArray, cardinality: Cardinality
+) -> IntArray:
     """Return the pairs that known links do not decide.
 
     Args:
@@ -51,7 +57,7 @@ def unknown_pairs(pairs: IntArray, known: IntArray, cardinality: Cardinality) ->
 
 
 def answer_metrics(
-    answer: Beliefs,
+    answer: "Beliefs",
     known: IntArray,
     test: IntArray,
     num_missed: int = 0,
@@ -70,7 +76,9 @@ def answer_metrics(
         cardinality: How many counterparts an entity may have.
     """
     pairs = answer.pairs().cpu().numpy()
-    mapping = mapping_metrics(unknown_pairs(pairs, known, cardinality), test, num_missed)
+    mapping = mapping_metrics(
+        unknown_pairs(pairs, known, cardinality), test, num_missed
+    )
     decided = np.union1d(pairs[:, 0], known[:, 0])
     num_unmatched = float(answer.num_source - len(decided))
     return {"hit@1": mapping["recall"], **mapping, "num_unmatched": num_unmatched}
@@ -88,7 +96,9 @@ def accuracy_by_degree(ranks: FloatArray, degrees: IntArray) -> list[dict[str, f
         inside = bucket == index
         if inside.any():
             hit = float(np.mean(ranks[inside] <= 1))
-            rows.append({"min_degree": start, "num_entities": int(inside.sum()), "hit@1": hit})
+            rows.append(
+                {"min_degree": start, "num_entities": int(inside.sum()), "hit@1": hit}
+            )
     return rows
 
 

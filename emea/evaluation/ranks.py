@@ -8,15 +8,9 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray, are_among
-from emea.matching.compiled import arrays, loops
+from emea.kernels.rank_counts import rank_counts
 from emea.matching.similarity import Similarity
-from emea.runtime import kernels
 from emea.runtime.block_memory import in_smaller_blocks
-from emea.runtime.threads import available_threads, in_threads, index_ranges
-
-OPERATIONS_PER_SCORE = 4
-"""Approximate operations of torch for each score that is compared."""
-
 
 MAX_RANKED = 100_000
 """Test links up to which all are ranked. Hit@k on a sample of this size has a standard error of at
@@ -43,7 +37,9 @@ def ranked_links(test: IntArray) -> IntArray:
 
 
 @in_smaller_blocks
-def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = None) -> Ranks:
+def link_ranks(
+    similarity: Similarity, links: IntArray, pool: IntArray | None = None
+) -> Ranks:
     """Rank each link's target for its source, among a pool of targets and among all.
 
     Args:
@@ -56,7 +52,8 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     pooled = targets if pool is None else torch.from_numpy(pool.copy()).to(device)
     # The columns of the pool come first, so that they can be sliced without a copy.
     similarity, place = _pool_first(similarity, pooled)
-    right, num_pooled = place[targets], len(pooled.unique())
+    right = place[targets]
+    num_pooled = len(pooled.unique())
     # Results are written into preallocated memory, which avoids heap fragmentation.
     ranks = torch.empty(2, len(sources), dtype=torch.float64, device=device)
     position = 0
@@ -89,38 +86,21 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
     return moved, place
 
 
-def rank_counts(
-    scores: Tensor, reference: Tensor, num_columns: int | None = None
-) -> tuple[Tensor, Tensor]:
-    """Count the scores of each row that are better than the reference and that equal it.
-
-    NaN counts as better, so that it never improves a metric.
-
-    Args:
-        scores: ``[n, m]``.
-        reference: ``[n, 1]``.
-        num_columns: Number of columns that count, from the first on; ``None`` means all.
-    """
-    num_columns = scores.shape[1] if num_columns is None else num_columns
-    if kernels.uses_numba(scores, OPERATIONS_PER_SCORE * scores.numel()):
-        counts = torch.empty(2, len(scores), dtype=torch.int64)
-        given = (*arrays(scores, reference, counts), num_columns)
-        parts = index_ranges(len(scores), available_threads())
-        in_threads(loops().rank_counts, [(*part, *given) for part in parts])
-        not_better, equal = counts
-    else:
-        scores = scores[:, :num_columns]
-        not_better, equal = (scores <= reference).sum(1), (scores == reference).sum(1)
-    return num_columns - not_better, equal
-
-
 HIT_CUTS = (1, 5, 10)
 
 
 def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
-    """Compute Hit@1/5/10, mean reciprocal rank and mean rank; NaN without ranks."""
+    """Compute Hit@1/5/10, mean reciprocal rank and mean rank; NaN without ranks.
+
+    Example:
+        >>> metrics = ranking_metrics(np.array([1.0, 2.0, 4.0]))
+        >>> round(metrics["hit@1"], 3), round(metrics["mrr"], 3), round(metrics["mr"], 3)
+        (0.333, 0.583, 2.333)
+    """
     if not len(ranks):
-        return dict.fromkeys([*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"], float("nan"))
+        return dict.fromkeys(
+            [*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"], float("nan")
+        )
     metrics = {f"hit@{cut}": float(np.mean(ranks <= cut)) for cut in HIT_CUTS}
     metrics["mrr"] = float(np.mean(1 / ranks))
     metrics["mr"] = float(np.mean(ranks))
@@ -164,7 +144,10 @@ def _with_missed(ranks: FloatArray, share: float, worst: int) -> dict[str, float
     if not share:
         return metrics
     lost = dict.fromkeys(metrics, 0.0) | {"mrr": 1 / worst, "mr": float(worst)}
-    return {name: (1 - share) * value + share * lost[name] for name, value in metrics.items()}
+    return {
+        name: (1 - share) * value + share * lost[name]
+        for name, value in metrics.items()
+    }
 
 
 def filtered(ranks: Ranks, links: IntArray) -> Ranks:
@@ -185,7 +168,9 @@ def filtered(ranks: Ranks, links: IntArray) -> Ranks:
     for rows in np.split(order, np.cumsum(sizes)[:-1]):
         for values, new in zip((ranks.in_pool, ranks.in_all), found, strict=True):
             own = values[rows]
-            before = (own[:, None] > own).sum(1) + ((own[:, None] == own).sum(1) - 1) / 2
+            before = (own[:, None] > own).sum(1) + (
+                (own[:, None] == own).sum(1) - 1
+            ) / 2
             new[rows] = own - before
     return Ranks(*found)
 

@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
-from emea.config.settings.method import KMeansSearchSettings, OnePassSearchSettings
 from emea.matching.kmeans_search import KMeansSearch
 from emea.matching.one_pass_search import OnePassSearch
 from emea.matching.search import Scope
+from emea.matching.settings import KMeansSearchSettings, OnePassSearchSettings
 
 LEAST_CELL_RECALL, RECALL_SAMPLE, RECALL_SIZE = 0.95, 200, 10
 """Recall from which ``search=auto`` uses k-means cells. It is measured on a sample of this many

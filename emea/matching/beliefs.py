@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
-from emea.matching.pair_table import PairRanking, group_sizes
+from emea.kernels.flat_groups import group_sizes
+from emea.matching.pair_table import PairRanking
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,12 @@ class Beliefs:
     Args:
         targets: ``[num_source, k]`` candidate target ids, best by the neural model first.
         probs: ``[num_source, k]`` their probabilities, rows summing to at most 1.
+
+    Example:
+        >>> targets = torch.tensor([[2, 0], [1, 2]])
+        >>> beliefs = Beliefs(targets, torch.tensor([[0.7, 0.2], [0.5, 0.1]]))
+        >>> beliefs.num_source, beliefs.num_candidates, beliefs.best_targets().tolist()
+        (2, 2, [2, 1])
     """
 
     targets: Tensor
@@ -65,7 +72,8 @@ class Beliefs:
         slots keep their targets, so that a rule can still evaluate them.
         """
         sources, labels = links.T
-        targets, probs = self.targets.clone(), self.probs.clone()
+        targets = self.targets.clone()
+        probs = self.probs.clone()
         rows = targets[sources]
         found = rows == labels.unsqueeze(1)
         last = torch.full_like(labels, self.num_candidates - 1)
@@ -87,6 +95,16 @@ class Beliefs:
         probs[sources] = 0
         return replace(self, probs=probs)
 
+    def within(self, sources: Tensor, targets: Tensor) -> "Beliefs":
+        """Return the beliefs about pairs of some source and some target entities only.
+
+        All other pairs have probability 0. The remaining candidates do not gain it.
+        """
+        inside = torch.isin(self.targets, targets)
+        rows = torch.zeros(self.num_source, dtype=torch.bool, device=sources.device)
+        rows[sources] = True
+        return replace(self, probs=self.probs * (inside & rows.unsqueeze(1)))
+
     def to(self, device: torch.device | str) -> "Beliefs":
         """Return the beliefs on a device."""
         return Beliefs(self.targets.to(device), self.probs.to(device))
@@ -95,7 +113,9 @@ class Beliefs:
         """Return beliefs with all probability on the best candidate; empty rows stay empty."""
         slots = self.best_slots().unsqueeze(1)
         sure = (self.probs.gather(1, slots) > 0).to(self.probs.dtype)
-        return replace(self, probs=torch.zeros_like(self.probs).scatter_(1, slots, sure))
+        return replace(
+            self, probs=torch.zeros_like(self.probs).scatter_(1, slots, sure)
+        )
 
 
 class Matched(NamedTuple):
@@ -144,15 +164,24 @@ class Matching:
         target, none of them has it: in many datasets, counterparts have equal ids, so ids must not
         break ties.
         """
-        table, best = ranking.table, ranking.scores.max(1, keepdim=True)
+        table = ranking.table
+        best = ranking.scores.max(1, keepdim=True)
         targets, similarity, chosen = (
-            values.gather(1, best.indices) for values in (table.targets, table.scores, table.filled)
+            values.gather(1, best.indices)
+            for values in (table.targets, table.scores, table.filled)
         )
-        equal = (ranking.scores == best.values) & (table.scores == similarity) & table.filled
+        equal = (
+            (ranking.scores == best.values)
+            & (table.scores == similarity)
+            & table.filled
+        )
         lowest = ranking.scores.new_full((table.num_target,), -torch.inf)
         of_target = table.max_by_target(ranking.scores, lowest)
-        chosen &= (best.values >= of_target[targets]) & (equal.sum(1, keepdim=True) == 1)
-        targets, chosen = targets.squeeze(1), chosen.squeeze(1)
+        chosen &= (best.values >= of_target[targets]) & (
+            equal.sum(1, keepdim=True) == 1
+        )
+        targets = targets.squeeze(1)
+        chosen = chosen.squeeze(1)
         chosen = chosen & (group_sizes(targets, table.num_target, chosen)[targets] == 1)
         probs = torch.where(chosen, best.values.exp().squeeze(1), 0.0).double()
         return cls(torch.where(chosen, targets, NO_MATCH), probs, table.num_target)
@@ -164,7 +193,9 @@ class Matching:
 
     def to(self, device: torch.device | str) -> "Matching":
         """Return the matching on a device."""
-        return replace(self, targets=self.targets.to(device), probs=self.probs.to(device))
+        return replace(
+            self, targets=self.targets.to(device), probs=self.probs.to(device)
+        )
 
     def pairs(self) -> Tensor:
         """Return ``[num_pairs, 2]`` matched source and target entities."""

@@ -7,7 +7,7 @@ The functions here return the same results and read most scores only once.
 import torch
 from torch import Tensor
 
-from emea.matching.pair_table import places_in_groups
+from emea.kernels.flat_groups import places_in_groups
 
 GROUP = 32
 """Scores that are compared by their maximum first."""
@@ -30,7 +30,8 @@ def best_of_rows(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     others = torch.arange(num_groups * GROUP, num_columns).expand(num_rows, -1)
     columns = torch.cat([members, others], dim=1)
     best = scores.gather(1, columns).topk(k + 1, dim=1)
-    values, found_columns = best.values[:, :k], columns.gather(1, best.indices[:, :k])
+    values = best.values[:, :k]
+    found_columns = columns.gather(1, best.indices[:, :k])
     tied = (best.values[:, :-1] == best.values[:, 1:]).any(1).nonzero().squeeze(1)
     if len(tied):
         values[tied], found_columns[tied] = scores[tied].topk(k, dim=1)
@@ -59,7 +60,8 @@ class ColumnBests:
         else:
             rows, columns = (scores > self.values[-1]).nonzero(as_tuple=True)
             order = torch.argsort(columns, stable=True)
-            rows, columns = rows[order], columns[order]
+            rows = rows[order]
+            columns = columns[order]
             slots = places_in_groups(columns, num_columns)
             new = scores.new_full(
                 (int(slots.max()) + 1 if len(slots) else 0, num_columns), -torch.inf

@@ -45,7 +45,9 @@ class Candidates:
 
 
 @in_smaller_blocks
-def top_candidates(similarity: Similarity, k: int, sharpness: float | None = None) -> Candidates:
+def top_candidates(
+    similarity: Similarity, k: int, sharpness: float | None = None
+) -> Candidates:
     """Return the k best targets of every source entity that the search finds.
 
     Args:
@@ -63,7 +65,9 @@ def top_candidates(similarity: Similarity, k: int, sharpness: float | None = Non
         best, targets[block.rows] = block.best(k)
         scores[block.rows] = best
         if sharpness is not None:
-            log_mass[block.rows] = log_sums(sharpness * block.scores, sharpness * best[:, 0])
+            log_mass[block.rows] = log_sums(
+                sharpness * block.scores, sharpness * best[:, 0]
+            )
     return Candidates(targets, scores, log_mass, sharpness)
 
 
@@ -81,8 +85,13 @@ def search_recall(similarity: Similarity, targets: Tensor, num_rows: int) -> flo
     """
     generator = torch.Generator().manual_seed(0)
     sample = torch.randperm(similarity.num_source, generator=generator)[:num_rows]
-    rounding = ROUNDING_STEPS * torch.finfo(similarity.source.dtype).eps * abs(similarity.scale)
-    right, total = 0, 0
+    rounding = (
+        ROUNDING_STEPS
+        * torch.finfo(similarity.source.dtype).eps
+        * abs(similarity.scale)
+    )
+    right = 0
+    total = 0
     for rows, scores in similarity.blocks(sample.to(targets.device)):
         bound = scores.topk(targets.shape[1], dim=1).values[:, -1:]
         right += int((scores.gather(1, targets[rows]) >= bound - rounding).sum())

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from emea.kernels.flat_groups import run_ends
 from emea.matching.candidates import search_recall, top_candidates
-from emea.matching.pair_table import run_ends
 from emea.matching.search import SearchGroup
+from emea.matching.settings import KMeansSearchSettings
 from emea.matching.similarity import Similarity
 
 ROUNDS = 8
@@ -58,7 +59,10 @@ class KMeansCells:
             reach = sizes[self.around[cell]].cumsum(0)
             num_probes = max(self.num_probes, int((reach < least).sum()) + 1)
             probed = self.around[cell, :num_probes].tolist()
-            near = [columns[column_starts[other] : column_starts[other + 1]] for other in probed]
+            near = [
+                columns[column_starts[other] : column_starts[other + 1]]
+                for other in probed
+            ]
             yield SearchGroup(rows[first:last], torch.cat(near))
 
     def reversed(self) -> "KMeansCells":
@@ -75,12 +79,21 @@ class KMeansCells:
             num_rows: Number of source entities.
         """
         generator = torch.Generator().manual_seed(0)
-        sample = torch.randperm(len(source), generator=generator)[:num_rows].to(source.device)
-        cells, offsets = replace(self, source=self.source[sample]), source.new_zeros
-        similarity = Similarity(
-            source[sample], target, offsets(len(sample)), offsets(len(target)), scope=cells
+        sample = torch.randperm(len(source), generator=generator)[:num_rows].to(
+            source.device
         )
-        return search_recall(similarity, top_candidates(similarity, k).targets, len(sample))
+        cells = replace(self, source=self.source[sample])
+        offsets = source.new_zeros
+        similarity = Similarity(
+            source[sample],
+            target,
+            offsets(len(sample)),
+            offsets(len(target)),
+            scope=cells,
+        )
+        return search_recall(
+            similarity, top_candidates(similarity, k).targets, len(sample)
+        )
 
 
 def _by_cell(cells: Tensor, num_cells: int) -> tuple[Tensor, Tensor]:
@@ -101,9 +114,9 @@ class KMeansSearch:
         seed: Seed of the sample that k-means runs on.
     """
 
-    num_probes: int
-    num_cells: int | None
-    seed: int
+    num_probes: int = KMeansSearchSettings.num_probes
+    num_cells: int | None = KMeansSearchSettings.num_cells
+    seed: int = 0
 
     def __call__(self, source: Tensor, target: Tensor) -> KMeansCells:
         """Return the cells of two sets of unit vectors."""
@@ -113,15 +126,24 @@ class KMeansSearch:
         centres = _centres(source, target, num_cells, generator)
         around = (centres @ centres.T).argsort(dim=1, descending=True).cpu()
         return KMeansCells(
-            _nearest(source, centres), _nearest(target, centres), around, self.num_probes
+            _nearest(source, centres),
+            _nearest(target, centres),
+            around,
+            self.num_probes,
         )
 
 
-def _centres(source: Tensor, target: Tensor, num_cells: int, generator: torch.Generator) -> Tensor:
+def _centres(
+    source: Tensor, target: Tensor, num_cells: int, generator: torch.Generator
+) -> Tensor:
     """Run spherical k-means on a sample of both sides."""
     per_side = SAMPLES_PER_CELL * num_cells // 2
-    sample = torch.cat([_sampled(side, per_side, generator) for side in (source, target)])
-    start = torch.randperm(len(sample), generator=generator)[:num_cells].to(sample.device)
+    sample = torch.cat(
+        [_sampled(side, per_side, generator) for side in (source, target)]
+    )
+    start = torch.randperm(len(sample), generator=generator)[:num_cells].to(
+        sample.device
+    )
     centres = sample[start]
     for _ in range(ROUNDS):
         cells = _nearest(sample, centres)

@@ -6,8 +6,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from emea.kernels.flat_groups import places_in_groups
 from emea.matching.beliefs import Beliefs, Matched
-from emea.matching.pair_table import places_in_groups
 
 MOST_COUNTERPARTS = 50
 """Targets of a source entity that are kept, which limits the memory."""
@@ -54,7 +54,9 @@ class ManyMatching:
         (sources, targets), probs = pairs[order].T, probs[order].double()
         slots = places_in_groups(sources, num_source)
         kept = (slots < most) | (probs >= 1)
-        sources, targets, probs, slots = (part[kept] for part in (sources, targets, probs, slots))
+        sources, targets, probs, slots = (
+            part[kept] for part in (sources, targets, probs, slots)
+        )
         shape = num_source, int(slots.max()) + 1 if len(slots) else 1
         found = cls(targets.new_zeros(shape), probs.new_zeros(shape), num_target)
         found.targets[sources, slots] = targets
@@ -103,7 +105,8 @@ class ManyMatching:
     def num_changes(self, other: "ManyMatching") -> int:
         """Return the number of pairs that only one of the two matchings contains."""
         keys = [
-            pairs[:, 0] * self.num_target + pairs[:, 1] for pairs in (self.pairs(), other.pairs())
+            pairs[:, 0] * self.num_target + pairs[:, 1]
+            for pairs in (self.pairs(), other.pairs())
         ]
         num_shared = int(torch.isin(*keys).sum())
         return len(keys[0]) + len(keys[1]) - 2 * num_shared

@@ -7,11 +7,10 @@ import torch
 from torch import Tensor
 
 from emea.errors import ConfigError
-from emea.matching import compiled
+from emea.kernels.pair_dots import pair_dots_of_any_number
 from emea.matching.best_pairs import best_pairs
 from emea.matching.search import SearchGroup
-from emea.matching.similarity import gathered_dots
-from emea.runtime import kernels
+from emea.matching.settings import OnePassSearchSettings
 
 ROWS_PER_GROUP = 2**14
 """Source entities of a group; the scores of a group are computed at a time."""
@@ -47,7 +46,9 @@ class Shortlists:
                 f"Set search.shortlist={10 * least}."
             )
         lists = torch.arange(num_source), columns, dots
-        yield from map(SearchGroup, *(torch.split(part, ROWS_PER_GROUP) for part in lists))
+        yield from map(
+            SearchGroup, *(torch.split(part, ROWS_PER_GROUP) for part in lists)
+        )
 
     def reversed(self) -> "Shortlists":
         """Return the lists with the two sides exchanged."""
@@ -71,7 +72,7 @@ class OnePassSearch:
             recall.
     """
 
-    shortlist: int
+    shortlist: int = OnePassSearchSettings.shortlist
 
     def __call__(self, source: Tensor, target: Tensor) -> Shortlists:
         """Return the shortlists of two sets of unit vectors.
@@ -80,10 +81,14 @@ class OnePassSearch:
             ConfigError: If the vectors are not on the CPU.
         """
         if source.device.type != "cpu":
-            raise ConfigError("search=one_pass runs on the CPU. Set trainer=cpu or search=exact.")
+            raise ConfigError(
+                "search=one_pass runs on the CPU. Set trainer=cpu or search=exact."
+            )
         lengths = min(self.shortlist, len(target)), min(self.shortlist, len(source))
         of_source, of_target = best_pairs(source, target, lengths)
-        return Shortlists(_scored(source, target, of_source), _scored(target, source, of_target))
+        return Shortlists(
+            _scored(source, target, of_source), _scored(target, source, of_target)
+        )
 
 
 def _scored(queries: Tensor, vectors: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
@@ -115,11 +120,10 @@ def _spread_rows(vectors: Tensor, num_rows: int) -> Tensor:
 
 def _dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
     """Return the exact dot products of each query with its candidates."""
-    is_compiled = kernels.uses_numba(queries) and queries.dtype == torch.float32
-    dots_of = compiled.pair_dots if is_compiled else gathered_dots
     dots = torch.empty(columns.shape, dtype=queries.dtype)
     for rows in torch.split(torch.arange(len(queries)), ROWS_PER_GROUP):
         some = columns[rows]
-        pairs = rows.repeat_interleave(some.shape[1]), some.flatten()
-        dots[rows] = dots_of(queries, vectors, *pairs).view(some.shape)
+        repeated = rows.repeat_interleave(some.shape[1])
+        found = pair_dots_of_any_number(queries, vectors, repeated, some.flatten())
+        dots[rows] = found.view(some.shape)
     return dots

@@ -1,11 +1,14 @@
-"""A table of candidate pairs with one row per source entity, and groups in flat lists."""
+"""A table of candidate pairs with one row per source entity."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from emea.kernels.flat_groups import places_in_groups
+from emea.kernels.other_sums import Slots
 
 OUT_OF_THE_QUESTION = -1e30
 """Logit of an impossible option; finite, so that rows without candidates are not NaN."""
@@ -20,7 +23,11 @@ class ScoredPairs(NamedTuple):
 
     def joined(self, others: "ScoredPairs") -> "ScoredPairs":
         """Return these pairs, followed by the others."""
-        return ScoredPairs(*(torch.cat(columns) for columns in zip(self, others, strict=True)))
+        return ScoredPairs(
+            torch.cat([self.sources, others.sources]),
+            torch.cat([self.targets, others.targets]),
+            torch.cat([self.scores, others.scores]),
+        )
 
     def among(self, pairs: Tensor, num_target: int) -> Tensor:
         """Return whether each pair is one of the given ``[num_pairs, 2]`` pairs."""
@@ -30,7 +37,9 @@ class ScoredPairs(NamedTuple):
     def kept(self, chosen: Tensor) -> "ScoredPairs":
         """Return some of the pairs."""
         places = chosen.nonzero().squeeze(1)
-        return ScoredPairs(self.sources[places], self.targets[places], self.scores[places])
+        return ScoredPairs(
+            self.sources[places], self.targets[places], self.scores[places]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +63,11 @@ class PairTable:
         """Number of entities of the source graph."""
         return len(self.targets)
 
+    @cached_property
+    def slots(self) -> Slots:
+        """The pairs without their scores, and the places of each entity's pairs."""
+        return Slots(self.targets, self.filled, self.num_target)
+
     def keys(self) -> Tensor:
         """Return one number per pair; those of empty slots are arbitrary."""
         sources = torch.arange(self.num_source, device=self.targets.device)
@@ -62,7 +76,9 @@ class PairTable:
     def sum_by_target(self, values: Tensor) -> Tensor:
         """Return the sum of the values of each target's pairs, ``[num_target]``."""
         values = torch.where(self.filled, values, 0.0).flatten()
-        return values.new_zeros(self.num_target).index_add_(0, self.targets.flatten(), values)
+        return values.new_zeros(self.num_target).index_add_(
+            0, self.targets.flatten(), values
+        )
 
     def max_by_target(self, values: Tensor, least: Tensor) -> Tensor:
         """Return the largest value of each target's pairs, but at least ``least``."""
@@ -104,8 +120,12 @@ class LabelledSlots:
     @classmethod
     def of(cls, table: PairTable, labels: Tensor) -> "LabelledSlots":
         """Find the slots of a table."""
-        of_source = torch.zeros(table.num_source, dtype=torch.bool, device=labels.device)
-        of_target = torch.zeros(table.num_target, dtype=torch.bool, device=labels.device)
+        of_source = torch.zeros(
+            table.num_source, dtype=torch.bool, device=labels.device
+        )
+        of_target = torch.zeros(
+            table.num_target, dtype=torch.bool, device=labels.device
+        )
         of_source[labels[:, 0]] = True
         of_target[labels[:, 1]] = True
         certain = table.marked(labels)
@@ -151,10 +171,15 @@ def tabulate(
     order = torch.argsort(scores, descending=True, stable=True)
     order = order[torch.argsort(preference[order], descending=True, stable=True)]
     order = order[torch.argsort(keys[order] // num_target, stable=True)]
-    keys, scores = keys[order], scores[order]
-    rows, slots = keys // num_target, places_in_groups(keys // num_target, num_source)
+    keys = keys[order]
+    scores = scores[order]
+    rows = keys // num_target
+    slots = places_in_groups(keys // num_target, num_source)
     kept = (slots < width).nonzero().squeeze(1)
-    rows, slots, keys, scores = rows[kept], slots[kept], keys[kept], scores[kept]
+    rows = rows[kept]
+    slots = slots[kept]
+    keys = keys[kept]
+    scores = scores[kept]
     shape = num_source, int(slots.max()) + 1 if len(slots) else 1
     table = PairTable(
         targets=torch.zeros(shape, dtype=torch.int64, device=keys.device),
@@ -172,64 +197,14 @@ def widened(values: Tensor, width: int, filler: float = 0.0) -> Tensor:
     """Return the values, padded along dimension 1 with fillers for empty slots to the width."""
     shape = list(values.shape)
     shape[1] = width - shape[1]
-    return torch.cat([values, values.new_full(shape, filler)], dim=1) if shape[1] else values
-
-
-def places_in_groups(groups: Tensor, num_groups: int) -> Tensor:
-    """Return the number of earlier entries in each entry's group; groups are contiguous."""
-    starts = group_starts(groups, num_groups)
-    return torch.arange(len(groups), device=groups.device) - starts[groups]
-
-
-def group_starts(groups: Tensor, num_groups: int) -> Tensor:
-    """Return the start of each group in a list ordered by group, and the list's length."""
-    return run_ends(group_sizes(groups, num_groups))
-
-
-def group_sizes(groups: Tensor, num_groups: int, counts: Tensor | None = None) -> Tensor:
-    """Return the number of entries of each group, ``[num_groups]``.
-
-    Unlike ``torch.bincount``, the function does not wait for the values on a GPU.
-
-    Args:
-        groups: ``[n]`` group of each entry.
-        num_groups: Number of groups.
-        counts: ``[n]`` bool: which entries count; ``None`` means all.
-    """
-    numbers = torch.ones_like(groups) if counts is None else counts.to(groups.dtype)
-    return groups.new_zeros(num_groups).scatter_add_(0, groups, numbers)
-
-
-def run_ends(sizes: Tensor) -> Tensor:
-    """Return the starts of runs of these sizes and the end of the last run, ``[n + 1]``."""
-    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
-
-
-def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return all positions of all ranges ``start, start + 1, ...``, in order.
-
-    Args:
-        starts: First position of each range.
-        sizes: Number of positions of each range.
-
-    Returns:
-        The range of each position, and the position.
-    """
-    index = torch.repeat_interleave(sizes)
-    # position = start + (place in the whole - places before the range)
-    shift = (starts - (sizes.cumsum(0) - sizes)).index_select(0, index)
-    return index, shift + torch.arange(len(index), device=index.device)
-
-
-def chunks(sizes: Tensor, limit: int) -> Iterator[slice]:
-    """Yield consecutive ranges of items whose sizes sum to at most the limit, or of one item."""
-    ends = sizes.cumsum(0).cpu()
-    start, done = 0, 0
-    while start < len(ends):
-        stop = max(start + 1, int(torch.searchsorted(ends, done + limit, right=True)))
-        yield slice(start, stop)
-        start, done = stop, int(ends[stop - 1])
+    return (
+        torch.cat([values, values.new_full(shape, filler)], dim=1)
+        if shape[1]
+        else values
+    )
 
 
 def _largest(values: Tensor, index: Tensor, size: int) -> Tensor:
-    return values.new_full((size,), -torch.inf).scatter_reduce_(0, index, values, "amax")
+    return values.new_full((size,), -torch.inf).scatter_reduce_(
+        0, index, values, "amax"
+    )

@@ -11,15 +11,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from emea.kernels.column_scan import GROUP, reads_once, scan
 from emea.matching.similarity import Similarity
-from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget
-
-GROUP = 32
-"""Scores that are compared by their maximum first."""
-
-TILE = 2048
-"""Scores that one program of the kernel reads; a multiple of ``GROUP``."""
 
 SPARE = 8
 """Additional pairs per entity that are scored again, because TF32 may misplace them."""
@@ -43,7 +37,7 @@ MAX_BYTES = 2**32
 
 def usable(similarity: Similarity, k: int) -> bool:
     """Return whether the scan supports this search and is faster than ``topk``."""
-    if similarity.scope is not None or not kernels.uses_triton(similarity.source):
+    if similarity.scope is not None or not reads_once(similarity.source):
         return False
     return similarity.num_target // GROUP >= LEAST_SHARE * (k + SPARE)
 
@@ -62,7 +56,8 @@ def scanned(
         ``[num_source, k]`` targets, their scores in single precision, and ``[num_source]``
         logarithms of the softmax's denominator over all targets (zeros if skipped).
     """
-    num_source, num_target = similarity.num_source, similarity.num_target
+    num_source = similarity.num_source
+    num_target = similarity.num_target
     scores = similarity.source.new_empty(num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
     log_mass = similarity.source.new_zeros(num_source)
@@ -111,7 +106,9 @@ def reduced_precision() -> Iterator[None]:
     """Let CUDA multiply matrices of single precision with TF32."""
     try:
         before = torch.backends.cuda.matmul.allow_tf32
-    except RuntimeError:  # the program uses torch's other interface, which must not be mixed
+    except (
+        RuntimeError
+    ):  # the program uses torch's other interface, which must not be mixed
         yield
         return
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -133,7 +130,9 @@ def _selected(
     columns = (groups.unsqueeze(2) * GROUP + members).flatten(1)
     is_target = columns < similarity.num_target
     columns = columns.clamp_(max=similarity.num_target - 1)
-    scores = similarity.scale * dots.gather(1, columns) - similarity.target_offset[columns]
+    scores = (
+        similarity.scale * dots.gather(1, columns) - similarity.target_offset[columns]
+    )
     best = scores.masked_fill_(~is_target, -torch.inf).topk(k, dim=1)
     return columns.gather(1, best.indices), best.values
 
@@ -149,36 +148,3 @@ def _corrected(log_mass: Tensor, rough: Tensor, exact: Tensor) -> Tensor:
     peak = torch.maximum(rough.amax(1), exact.amax(1)).unsqueeze(1)
     rest = (log_mass - peak.squeeze(1)).exp() - (rough - peak).exp().sum(1)
     return peak.squeeze(1) + (rest.clamp(min=0) + (exact - peak).exp().sum(1)).log()
-
-
-def scan(
-    dots: Tensor, offsets: Tensor, scale: float, sharpness: float | None
-) -> tuple[Tensor, Tensor]:
-    """Return the largest score of each group of columns, and the softmax's denominator.
-
-    Args:
-        dots: ``[n, m]`` dot products; columns after the last offset are ignored.
-        offsets: ``[num_columns]`` numbers that are subtracted from the scaled dot products.
-        scale: Factor of the dot products.
-        sharpness: Sharpness of the softmax; ``None`` to skip its denominator.
-
-    Returns:
-        ``[n, num_groups]`` maxima, and ``[n]`` logarithms of the denominator (zeros if skipped).
-    """
-    from emea.matching.triton_kernels import scan_kernel  # torch may come without Triton
-
-    num_rows, num_columns = len(dots), len(offsets)
-    num_groups, num_tiles = -(-num_columns // GROUP), -(-num_columns // TILE)
-    maxima = dots.new_empty(num_rows, num_groups)
-    peaks, sums = dots.new_zeros(2, num_rows, num_tiles)
-    sizes = num_columns, dots.stride(0), num_groups, num_tiles
-    scan_kernel[(num_rows, num_tiles)](
-        *(dots, offsets, maxima, peaks, sums),
-        *(*sizes, scale, sharpness or 0.0),
-        GROUP=GROUP,
-        TILE=TILE,
-        WITH_MASS=sharpness is not None,
-    )
-    if sharpness is None:
-        return maxima, dots.new_zeros(num_rows)
-    return maxima, (sharpness * peaks + sums.log()).logsumexp(1)

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from emea.matching import compiled
+from emea.kernels.pair_dots import pair_dots
 from emea.matching.best_scores import best_of_rows
 from emea.matching.search import ExactSearch, Scope, Search
-from emea.runtime import kernels
-from emea.runtime.block_memory import block_budget, in_smaller_blocks
+from emea.runtime.block_memory import block_budget
 
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
 """Memory of one block of scores, per type of device."""
@@ -75,9 +74,11 @@ class Similarity:
 
     def scores(self, rows: Tensor, columns: Tensor | None = None) -> Tensor:
         """Return ``[len(rows), len(columns)]`` scores of the given source and target entities."""
-        target, offset = self.target, self.target_offset
+        target = self.target
+        offset = self.target_offset
         if columns is not None:
-            target, offset = target.index_select(0, columns), offset.index_select(0, columns)
+            target = target.index_select(0, columns)
+            offset = offset.index_select(0, columns)
         block = _dots(self.scale * self.source.index_select(0, rows), target)
         block -= self.source_offset.index_select(0, rows).unsqueeze(1)
         return block.sub_(offset)
@@ -146,34 +147,6 @@ def rows_per_block(target: Tensor, num_columns: int) -> int:
     return max(1, budget // (target.element_size() * max(1, num_columns)))
 
 
-def pair_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Return the dot product of ``first[row]`` and ``second[column]`` of each pair.
-
-    Equal vectors have equal products, so that ties stay ties.
-    """
-    if kernels.uses_triton(first):
-        return compiled.triton_pair_dots(first, second, rows, columns)
-    is_compiled = kernels.uses_numba(first, first.numel() + second.numel())
-    if is_compiled and first.dtype == torch.float32:
-        return compiled.pair_dots(first, second, rows, columns)
-    return gathered_dots(first, second, rows, columns)
-
-
-@in_smaller_blocks
-def gathered_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Return the dot product of ``first[row]`` and ``second[column]`` of each pair.
-
-    A sum of products, unlike a matrix product, gives equal vectors equal results.
-    """
-    dots = first.new_empty(len(rows))
-    # each pair gathers two rows, so work in blocks of bounded memory
-    per_block = rows_per_block(second, 2 * first.shape[1])
-    for start in range(0, len(rows), per_block):
-        part = slice(start, start + per_block)
-        dots[part] = (first[rows[part]] * second[columns[part]]).sum(1)
-    return dots
-
-
 def _dots(source: Tensor, target: Tensor) -> Tensor:
     """Return the dot products of all pairs; equal targets get exactly equal scores.
 
@@ -197,7 +170,8 @@ class Cosine:
 
     def __call__(self, source: Tensor, target: Tensor) -> Similarity:
         """Return the similarity of two sets of embeddings."""
-        source, target = normalize(source), normalize(target)
+        source = normalize(source)
+        target = normalize(target)
         return Similarity(
             source=source,
             target=target,

@@ -38,19 +38,25 @@ class TwoSided:
         of_source, of_target = self.log_mass
         forth = self.sharpness[0] * table.scores - of_source.unsqueeze(1)
         back = self.sharpness[1] * table.scores - of_target[table.targets]
-        over_source = torch.where(table.filled, forth, -torch.inf).logsumexp(1).clamp(min=0)
+        over_source = (
+            torch.where(table.filled, forth, -torch.inf).logsumexp(1).clamp(min=0)
+        )
         nothing = torch.full_like(of_target, OUT_OF_THE_QUESTION)
         over_target = table.logsumexp_by_target(back, nothing).clamp(min=0)
         return forth - over_source.unsqueeze(1), back - over_target[table.targets]
 
     @staticmethod
-    def log_rest(table: PairTable, log_probs: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def log_rest(
+        table: PairTable, log_probs: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
         """Return the log probability of all entities that are not candidates, for both sides."""
         forth, back = log_probs
         # the values of empty slots may overflow
         of_source = torch.where(table.filled, forth.exp(), 0.0).sum(1)
         of_target = table.sum_by_target(back.exp())
-        rest = [(1 - mass).clamp(min=NOTHING_LEFT).log() for mass in (of_source, of_target)]
+        rest = [
+            (1 - mass).clamp(min=NOTHING_LEFT).log() for mass in (of_source, of_target)
+        ]
         return rest[0], rest[1]
 
 
@@ -96,14 +102,20 @@ class Subset:
     def unlabelled(cls, similarity: Similarity, labels: Tensor) -> "Subset":
         """Return the entities that do not occur in the labels."""
         sizes = similarity.num_source, similarity.num_target
-        sides = [torch.ones(size, dtype=torch.bool, device=labels.device) for size in sizes]
+        sides = [
+            torch.ones(size, dtype=torch.bool, device=labels.device) for size in sizes
+        ]
         for side, named in zip(sides, labels.T, strict=True):
             side[named] = False
         return cls(sides[0], sides[1])
 
+    def ids(self) -> tuple[Tensor, Tensor]:
+        """Return these entities of both sides, ascending."""
+        return self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
+
     def similarity(self, similarity: Similarity) -> Similarity:
         """Return the similarity of these entities, numbered from 0, with the same search."""
-        rows, columns = self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
+        rows, columns = self.ids()
         scope = None
         if similarity.scope is not None:
             scope = SubsetScope(similarity.scope, self.source, self.target)
@@ -116,11 +128,13 @@ class Subset:
     def numbered(self, links: Tensor) -> Tensor:
         """Return links between these entities, numbered as in ``similarity``."""
         sides = zip((self.source, self.target), links.T, strict=True)
-        return torch.stack([(is_free.cumsum(0) - 1)[ids] for is_free, ids in sides], dim=1)
+        return torch.stack(
+            [(is_free.cumsum(0) - 1)[ids] for is_free, ids in sides], dim=1
+        )
 
     def restored(self, sides: TwoSided) -> TwoSided:
         """Return the result of a search among these entities, with their original numbers."""
-        rows, columns = self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
+        rows, columns = self.ids()
         sources, targets, scores = sides.pairs
         masses = []
         for ids, is_free, mass in zip(
@@ -129,8 +143,12 @@ class Subset:
             whole = mass.new_zeros(len(is_free))
             whole[ids] = torch.where(mass > -torch.inf, mass, 0.0)
             masses.append(whole)
-        found = scores > -torch.inf  # an approximate search may find too few of these entities
-        pairs = ScoredPairs(rows[sources[found]], columns[targets[found]], scores[found])
+        found = (
+            scores > -torch.inf
+        )  # an approximate search may find too few of these entities
+        pairs = ScoredPairs(
+            rows[sources[found]], columns[targets[found]], scores[found]
+        )
         return TwoSided(pairs, sides.sharpness, (masses[0], masses[1]))
 
 
@@ -156,23 +174,33 @@ class SubsetScope:
         Args:
             least: Number of targets that every source entity needs.
         """
-        num_all, num_free = len(self.target), int(self.target.sum())
+        num_all = len(self.target)
+        num_free = int(self.target.sum())
         if not num_free:
             return
-        row_numbers, column_numbers = self.source.cumsum(0) - 1, self.target.cumsum(0) - 1
-        for rows, columns, dots in self.scope.groups(min(num_all, -(-least * num_all // num_free))):
+        # the number of each entity within the subset
+        row_numbers = self.source.cumsum(0) - 1
+        column_numbers = self.target.cumsum(0) - 1
+        for rows, columns, dots in self.scope.groups(
+            min(num_all, -(-least * num_all // num_free))
+        ):
             kept = self.source[rows]
-            rows, dots = row_numbers[rows[kept]], None if dots is None else dots[kept]
+            rows = row_numbers[rows[kept]]
+            dots = None if dots is None else dots[kept]
             if columns.dim() == 2:
-                assert dots is not None, "columns of each row come with their dot products"
+                assert dots is not None, (
+                    "columns of each row come with their dot products"
+                )
                 columns = columns[kept]
                 dots = dots.masked_fill(~self.target[columns], -torch.inf)
                 yield SearchGroup(rows, column_numbers[columns].clamp(min=0), dots)
                 continue
             free = self.target[columns]
-            columns, dots = column_numbers[columns[free]], None if dots is None else dots[:, free]
+            columns = column_numbers[columns[free]]
+            dots = None if dots is None else dots[:, free]
             if len(columns) < least:  # compare with all targets of the subset
-                columns, dots = torch.arange(num_free, device=columns.device), None
+                columns = torch.arange(num_free, device=columns.device)
+                dots = None
             if len(rows):
                 yield SearchGroup(rows, columns, dots)
 

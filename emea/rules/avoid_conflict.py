@@ -8,6 +8,7 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import top_candidates
 from emea.matching.similarity import Cosine
 from emea.rules.rule import Rule, RuleView
+from emea.rules.settings import AvoidConflictSettings
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 COMPARISONS_PER_BLOCK = {"cpu": 2**22}
@@ -50,8 +51,8 @@ class AvoidConflict(Rule):
     def __init__(
         self,
         pair: GraphPair,
-        num_neighbours: int,
-        mappings: str,
+        num_neighbours: int = AvoidConflictSettings.num_neighbours,
+        mappings: str = AvoidConflictSettings.mappings,
         device: torch.device | str = "cpu",
     ) -> None:
         self.num_neighbours = min(num_neighbours, pair.source.num_entities - 1)
@@ -60,27 +61,33 @@ class AvoidConflict(Rule):
 
     def prepare(self, view: RuleView) -> None:
         """Find each entity's neighbours."""
-        self._neighbours = nearest_neighbours(view.source_embeddings, self.num_neighbours)
+        self._neighbours = nearest_neighbours(
+            view.source_embeddings, self.num_neighbours
+        )
 
     @in_smaller_blocks
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """Return g1 and g2 for each candidate, ``[num_source, k, 2]``."""
         assert self._neighbours is not None, "call prepare first"
-        claims = beliefs
-        if self.mappings == "best":  # the best candidate of each entity is the only one
-            slots = beliefs.best_slots().unsqueeze(1)
-            best = (beliefs.targets, beliefs.hardened().probs)
-            claims = Beliefs(*(values.gather(1, slots) for values in best))
+        claims = _best_alone(beliefs) if self.mappings == "best" else beliefs
+        # g1: the candidate is the one that the neural model prefers
         follow = torch.zeros_like(beliefs.probs)
-        follow[:, 0] = 1  # slot 0 is the neural model's best candidate, also for labelled entities
+        follow[:, 0] = (
+            1  # slot 0 is the neural model's best candidate, also for labelled entities
+        )
+        # g2: the probability that no neighbour claims the candidate, minus, for each entity that
+        # has this one as a neighbour, the probability that the candidate is its first conflict
         unique = torch.zeros_like(beliefs.probs)
-        per_entity = self.num_neighbours * beliefs.num_candidates * claims.num_candidates
+        per_entity = (
+            self.num_neighbours * beliefs.num_candidates * claims.num_candidates
+        )
         rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
         limit = block_budget(COMPARISONS_PER_BLOCK, rows.device)
         for block in torch.split(rows, max(1, limit // max(1, per_entity))):
             near = self._neighbours[block]
-            # the probability that no neighbour claims the candidate
-            unique[block] += (1 - _claimed(claims, near, beliefs.targets[block])).prod(1)
+            unique[block] += _unclaimed_by_neighbours(
+                claims, near, beliefs.targets[block]
+            )
             lost = _first_conflicts(beliefs, claims, block, near)
             unique.index_add_(0, near.flatten(), lost.flatten(0, 1), alpha=-1)
         return torch.stack([follow, unique], dim=2)
@@ -88,7 +95,9 @@ class AvoidConflict(Rule):
 
 def nearest_neighbours(embeddings: Tensor, num_neighbours: int) -> Tensor:
     """Return the nearest other entities by cosine, ``[num_entities, num_neighbours]``."""
-    nearest = top_candidates(Cosine()(embeddings, embeddings), num_neighbours + 1).targets
+    nearest = top_candidates(
+        Cosine()(embeddings, embeddings), num_neighbours + 1
+    ).targets
     entity = torch.arange(len(nearest), device=nearest.device).unsqueeze(1)
     itself = nearest == entity
     # an entity is not among its nearest if enough others have the same embedding
@@ -96,7 +105,24 @@ def nearest_neighbours(embeddings: Tensor, num_neighbours: int) -> Tensor:
     return nearest[~itself].view(len(nearest), num_neighbours)
 
 
-def _first_conflicts(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor) -> Tensor:
+def _best_alone(beliefs: Beliefs) -> Beliefs:
+    """Return each entity's best candidate as its only one, the single sample of section 4.5."""
+    slots = beliefs.best_slots().unsqueeze(1)
+    targets = beliefs.targets.gather(1, slots)
+    probs = beliefs.hardened().probs.gather(1, slots)
+    return Beliefs(targets, probs)
+
+
+def _unclaimed_by_neighbours(
+    claims: Beliefs, neighbours: Tensor, targets: Tensor
+) -> Tensor:
+    """Return g2 in an entity's own subset: the probability that no neighbour claims a target."""
+    return (1 - _claimed(claims, neighbours, targets)).prod(1)
+
+
+def _first_conflicts(
+    beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor
+) -> Tensor:
     """Return the probability of a first conflict, ``[rows, neighbours, k]``.
 
     That is the probability that the row's entity claims a neighbour's candidate and no other

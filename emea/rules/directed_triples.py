@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.sorting import distinct_rows, run_starts
-from emea.matching.pair_table import group_starts, run_ends
-
-_MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits
+from emea.kernels.edge_join import Edges
+from emea.kernels.flat_groups import group_starts, run_ends
 
 
 class DirectedTriples(nn.Module):
@@ -52,9 +51,9 @@ class DirectedTriples(nn.Module):
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
     @cached_property
-    def edges(self) -> "Edges":
+    def edges(self) -> Edges:
         """Look-up of the neighbouring pairs; only the target graph of a join needs it."""
-        return Edges(self)
+        return Edges(self.pair_heads, self.pair_tails, self.num_entities)
 
 
 _ARRAYS: WeakKeyDictionary[KnowledgeGraph, dict[str, np.ndarray]] = WeakKeyDictionary()
@@ -80,8 +79,7 @@ def _directed(graph: KnowledgeGraph) -> dict[str, np.ndarray]:
     starts = run_starts(heads, tails)
     pair_sizes = np.diff(starts, append=len(heads))
     sizes = np.bincount(relations, minlength=num_directed)
-    distinct, _ = distinct_rows([relations, tails], [num_directed, graph.num_entities])
-    num_tails = np.bincount(distinct, minlength=num_directed)
+    num_tails = _num_distinct_tails(relations, tails, num_directed, graph.num_entities)
     return {
         "pair_heads": heads[starts],
         "pair_tails": tails[starts],
@@ -90,58 +88,22 @@ def _directed(graph: KnowledgeGraph) -> dict[str, np.ndarray]:
         "pair_of_triple": np.repeat(np.arange(len(starts)), pair_sizes),
         "relations": relations,
         "relation_sizes": sizes.astype(np.float32),
-        "inverse_functionality": (num_tails / np.maximum(sizes, 1)).astype(np.float32),
+        "inverse_functionality": inverse_functionality(num_tails, sizes),
     }
 
 
-class Edges:
-    """Looks up (head, tail) pairs among a graph's edges.
+def inverse_functionality(num_tails: np.ndarray, num_triples: np.ndarray) -> np.ndarray:
+    """Return fun⁻¹(r) of Eq. 19 for each relation: its distinct tails divided by its triples."""
+    functionality: np.ndarray = num_tails / np.maximum(num_triples, 1)
+    return functionality.astype(np.float32)
 
-    Args:
-        triples: The graph in both directions.
-    """
 
-    def __init__(self, triples: DirectedTriples) -> None:
-        self.num_entities = triples.num_entities
-        self.keys = triples.pair_heads * triples.num_entities + triples.pair_tails
-        entities = torch.arange(self.num_entities, device=self.keys.device)
-        self._bits = ((entities * _MIX) >> 40) & 63
-        self._neighbours = self._signatures(triples)
-        self._starts = group_starts(triples.pair_heads, self.num_entities)
-        self._tails = triples.pair_tails
-
-    def _signatures(self, triples: DirectedTriples) -> Tensor:
-        """Return 64 bits per entity, of which each neighbour sets one."""
-        seen = torch.zeros(self.num_entities * 64, dtype=torch.bool, device=self.keys.device)
-        seen[triples.pair_heads * 64 + self._bits[triples.pair_tails]] = True
-        seen = seen.view(self.num_entities, 64)
-        if seen.device.type == "cpu":
-            packed = np.packbits(seen.numpy(), axis=1, bitorder="little")
-            return torch.from_numpy(packed.view("<i8").astype(np.int64).reshape(-1))
-        signatures = torch.zeros_like(self._bits)
-        for bit in range(64):
-            signatures |= seen[:, bit].long() << bit
-        return signatures
-
-    def may_join(self, heads: Tensor, tails: Tensor) -> Tensor:
-        """Return whether ``(heads[n, k], tails[n, l])`` may be an edge, ``[n, k, l]``.
-
-        False is always correct. The method reads each head and each tail once; the work for their
-        pairs stays in registers.
-        """
-        bits = self._bits[tails].unsqueeze(1)
-        return (self._neighbours[heads].unsqueeze(2) >> bits).bitwise_and_(1).bool()
-
-    def as_lists(self) -> tuple[Tensor, ...]:
-        """Return start of each entity's edges, their tails, and the bits of :meth:`may_join`."""
-        return self._starts, self._tails, self._neighbours, self._bits
-
-    def find(self, keys: Tensor) -> Tensor:
-        """Return the number of each pair among the edges, -1 if it is not an edge."""
-        if not len(self.keys):
-            return torch.full_like(keys, -1)
-        position = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
-        return torch.where(self.keys[position] == keys, position, -1)
+def _num_distinct_tails(
+    relations: np.ndarray, tails: np.ndarray, num_relations: int, num_entities: int
+) -> np.ndarray:
+    """Return the number of distinct tails of each relation."""
+    distinct, _ = distinct_rows([relations, tails], [num_relations, num_entities])
+    return np.bincount(distinct, minlength=num_relations)
 
 
 class TailGroups:
@@ -169,7 +131,9 @@ class TailGroups:
         self.functionality = triples.inverse_functionality.double()
         self.heads = triples.pair_heads[triples.pair_of_triple]
         tails = triples.pair_tails[triples.pair_of_triple]
-        keys, order = torch.sort(tails * triples.num_directed + triples.relations, stable=True)
+        keys, order = torch.sort(
+            tails * triples.num_directed + triples.relations, stable=True
+        )
         groups, sizes = torch.unique_consecutive(keys, return_counts=True)
         self.owners: Tensor = groups // triples.num_directed
         self.relations: Tensor = groups % triples.num_directed

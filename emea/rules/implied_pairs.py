@@ -19,9 +19,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from emea.kernels.flat_groups import chunks, expand_ranges, group_sizes, run_ends
 from emea.matching.beliefs import Matching
 from emea.matching.many_matching import ManyMatching
-from emea.matching.pair_table import chunks, expand_ranges, group_sizes, run_ends
 from emea.rules.directed_triples import TailGroups
 from emea.rules.pair_evidence import log_doubt
 from emea.runtime.block_memory import block_budget
@@ -60,13 +60,16 @@ class ImpliedPairs(NamedTuple):
     def kept(self, kept: Tensor) -> "ImpliedPairs":
         """Return the pairs for which ``kept``, ``[num_pairs]`` bool, is true."""
         places = kept.nonzero().squeeze(1)
-        return ImpliedPairs(*(column[places] for column in self))
+        return ImpliedPairs(
+            self.sources[places], self.targets[places], self.log_doubt[places]
+        )
 
 
 def implied_pairs(
     source: TailGroups,
     target: TailGroups,
     matching: Matching | ManyMatching,
+    *,
     wanted: Tensor,
     included: Inclusions,
     least_evidence: float,
@@ -81,11 +84,15 @@ def implied_pairs(
         included: Returns the inclusions of relations.
         least_evidence: Evidence of this probability or less is dropped.
     """
-    starts, groups, doubts = _group_evidence(source, target, matching, included, least_evidence)
+    starts, groups, doubts = _group_evidence(
+        source, target, matching, included, least_evidence
+    )
     num_rows = torch.diff(starts)[source.group_of_head]
     triples = ((num_rows > 0) & wanted[source.heads]).nonzero().squeeze(1)
-    heads, first = source.heads[triples], starts[source.group_of_head[triples]]
-    num_rows, num_members = num_rows[triples], target.num_members[groups]
+    heads = source.heads[triples]
+    first = starts[source.group_of_head[triples]]
+    num_rows = num_rows[triples]
+    num_members = target.num_members[groups]
     member_starts = target.member_starts[groups]
     made = run_ends(num_members)
     # slices of the triples with about equal evidence that do not split a head
@@ -97,7 +104,11 @@ def implied_pairs(
         triple, row = expand_ranges(first[block], num_rows[block])
         members = member_starts.index_select(0, row), num_members.index_select(0, row)
         index, member = expand_ranges(*members)
-        keys = (heads[block] * matching.num_target).index_select(0, triple).index_select(0, index)
+        keys = (
+            (heads[block] * matching.num_target)
+            .index_select(0, triple)
+            .index_select(0, index)
+        )
         keys += target.members.index_select(0, member)
         log_doubt = doubts.index_select(0, row).index_select(0, index)
         yield _summed(keys, log_doubt, matching.num_target)
@@ -119,11 +130,16 @@ def _group_evidence(
     small = (source.num_members <= MAX_MEMBERS).nonzero().squeeze(1)
     found = matching.matched(source.owners[small])
     first = target.starts[found.targets]
-    index, target_groups = expand_ranges(first, target.starts[found.targets + 1] - first)
-    groups, probs = small[found.places[index]], found.probs[index]
-    relations, others = source.relations[groups], target.relations[target_groups]
+    index, target_groups = expand_ranges(
+        first, target.starts[found.targets + 1] - first
+    )
+    groups = small[found.places[index]]
+    probs = found.probs[index]
+    relations = source.relations[groups]
+    others = target.relations[target_groups]
     forth, back = (share.double() for share in included(relations, others))
-    of_source, of_target = source.functionality[relations], target.functionality[others]
+    of_source = source.functionality[relations]
+    of_target = target.functionality[others]
     log = log_doubt(forth, back, of_source, of_target, probs)
     is_heard = -torch.expm1(log) > least_evidence
     is_heard &= target.num_members[target_groups] <= MAX_MEMBERS

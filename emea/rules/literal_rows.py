@@ -42,7 +42,9 @@ class LiteralRows:
         pairs = torch.from_numpy(matches.pairs - [num_source, 0]).to(device)
         probs = torch.from_numpy(matches.probs.copy()).to(device)
         num_values = matches.source.num_entities - num_source
-        rows = ManyMatching.of_pairs(pairs, probs, num_values, self.num_all_target, len(pairs))
+        rows = ManyMatching.of_pairs(
+            pairs, probs, num_values, self.num_all_target, len(pairs)
+        )
         self.targets, self.probs = rows.targets, rows.probs
 
     def matching(self, matching: Matching | ManyMatching) -> Any:
@@ -61,6 +63,19 @@ class LiteralRows:
         return Matching(
             torch.cat([matching.targets, found]),
             torch.cat([matching.probs, self.probs[:, 0].to(matching.probs)]),
+            self.num_all_target,
+        )
+
+    def without_values(self, matching: Matching | ManyMatching) -> Any:
+        """Return the matching, of the same class, in which no value has a match."""
+        num_values = len(self.targets)
+        shape = (num_values, *matching.targets.shape[1:])
+        missing = NO_MATCH if isinstance(matching, Matching) else 0
+        targets = matching.targets.new_full(shape, missing)
+        probs = matching.probs.new_zeros(shape)
+        return type(matching)(
+            torch.cat([matching.targets, targets]),
+            torch.cat([matching.probs, probs]),
             self.num_all_target,
         )
 
@@ -112,15 +127,21 @@ def _holders(graph: KnowledgeGraph, extended: KnowledgeGraph) -> sp.csr_matrix:
     return sp.csr_matrix((ones, (held[:, 0], held[:, 2])), shape=shape)
 
 
-def literal_rows(pair: GraphPair, device: torch.device | str = "cpu") -> LiteralRows | None:
+def literal_rows(
+    pair: GraphPair, device: torch.device | str = "cpu"
+) -> LiteralRows | None:
     """Return the rows of a pair's matched values; ``None`` if the pair has no literals."""
     if pair.literals is None:
         return None
-    return LiteralRows(pair.literals, pair.source.num_entities, pair.target.num_entities, device)
+    return LiteralRows(
+        pair.literals, pair.source.num_entities, pair.target.num_entities, device
+    )
 
 
 def with_values(pair: GraphPair) -> GraphPair:
     """Return the pair of extended graphs; the same pair if it has no literals."""
     if pair.literals is None:
         return pair
-    return replace(pair, source=pair.literals.source, target=pair.literals.target, literals=None)
+    return replace(
+        pair, source=pair.literals.source, target=pair.literals.target, literals=None
+    )

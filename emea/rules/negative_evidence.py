@@ -76,7 +76,9 @@ class NegativeEvidence:
         )
         # entity * num_nodes + value of all values that entities have, ascending
         self.held = tuple(
-            torch.from_numpy(np.unique(graph.triples @ [graph.num_entities, 0, 1])).to(device)
+            torch.from_numpy(np.unique(graph.triples @ [graph.num_entities, 0, 1])).to(
+                device
+            )
             for graph in (matches.source, matches.target)
         )
         keys = matches.pairs[:, 0] * self.num_all_target + matches.pairs[:, 1]
@@ -110,7 +112,8 @@ class NegativeEvidence:
             both = torch.tensor([[relation], [other]], device=pairs.device)
             forth, back = (share.double() for share in included.of(*both))
             of_source, of_target = (
-                side[one] for side, one in zip(self.functionality, (relation, other), strict=True)
+                side[one]
+                for side, one in zip(self.functionality, (relation, other), strict=True)
             )
             own = log_doubt(forth, back, of_source, of_target, value_probs)
             lost = torch.log1p((agree - 1) * (1 - former.get((relation, other), 1.0)))
@@ -130,7 +133,9 @@ class NegativeEvidence:
         """Return the logarithm of what all differences multiply the odds of pairs by."""
         total = torch.zeros(len(sources), dtype=torch.float64, device=sources.device)
         for one in differences:
-            rows, agree, _ = self._compared(one.relation, one.target_relation, sources, targets)
+            rows, agree, _ = self._compared(
+                one.relation, one.target_relation, sources, targets
+            )
             total[rows] += torch.log1p(-(1 - agree) * (1 - one.factor))
         return total
 
@@ -157,7 +162,9 @@ class NegativeEvidence:
         rows = zip(relations.tolist(), others.tolist(), score.tolist(), strict=True)
         for relation, other, value in rows:
             if relation in self.single[0] and other in self.single[1]:
-                best[0][relation] = max(best[0].get(relation, (0.0, -1)), (value, other))
+                best[0][relation] = max(
+                    best[0].get(relation, (0.0, -1)), (value, other)
+                )
                 best[1][other] = max(best[1].get(other, (0.0, -1)), (value, relation))
         return [
             (relation, other)
@@ -178,7 +185,8 @@ class NegativeEvidence:
         values = self.single[0][relation][sources]
         others = self.single[1][target_relation][targets]
         rows = ((values >= 0) & (others >= 0)).nonzero().squeeze(1)
-        values, others = values[rows], others[rows]
+        values = values[rows]
+        others = others[rows]
         agree = self._has(1, targets[rows], self.same[0][values])
         agree |= self._has(0, sources[rows], self.same[1][others])
         keys = values * self.num_all_target + others
@@ -190,7 +198,8 @@ class NegativeEvidence:
 
     def _has(self, side: int, entities: Tensor, values: Tensor) -> Tensor:
         """Return whether entities of a graph have these values; ``NO_MATCH`` is none."""
-        held, keys = self.held[side], entities * len(self.same[side]) + values
+        held = self.held[side]
+        keys = entities * len(self.same[side]) + values
         place = torch.searchsorted(held, keys).clamp_(max=len(held) - 1)
         return (held[place] == keys) & (values >= 0)
 
@@ -207,14 +216,20 @@ class NegativeEvidence:
 
 
 def negative_evidence(
-    pair: GraphPair, functionality: tuple[Tensor, Tensor], device: torch.device | str = "cpu"
+    pair: GraphPair,
+    functionality: tuple[Tensor, Tensor],
+    device: torch.device | str = "cpu",
 ) -> NegativeEvidence | None:
     """Return the negative evidence of a pair; ``None`` if it has no literals or does not use it.
 
     Ontologies do not use it: one of several names of a class is its label, so that the labels of
     classes that mean the same often differ.
     """
-    if pair.literals is None or not pair.literals.negative or pair.matched_kinds is not None:
+    if (
+        pair.literals is None
+        or not pair.literals.negative
+        or pair.matched_kinds is not None
+    ):
         return None
     return NegativeEvidence(pair, pair.literals, functionality, device)
 

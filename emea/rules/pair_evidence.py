@@ -12,7 +12,12 @@ from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 from emea.rules.relation_overlap import RelationOverlap
-from emea.rules.subsumption import SMOOTHING, Subsumption, estimate_subsumption, matched_sizes
+from emea.rules.subsumption import (
+    SMOOTHING,
+    Subsumption,
+    estimate_subsumption,
+    matched_sizes,
+)
 
 SURE = 1 - 1e-7
 """Largest probability of one piece of evidence, so that its logarithm is finite."""
@@ -39,7 +44,9 @@ def log_doubt(
     """
     by_source = target_in_source * source_functionality * prob
     by_target = source_in_target * target_functionality * prob
-    return torch.log1p(-by_source.clamp(max=SURE)) + torch.log1p(-by_target.clamp(max=SURE))
+    return torch.log1p(-by_source.clamp(max=SURE)) + torch.log1p(
+        -by_target.clamp(max=SURE)
+    )
 
 
 FOUND_PRIOR, EXPECTED_PRIOR = 0.1, 0.5
@@ -90,7 +97,11 @@ class JoinedNeighbours:
 
     @classmethod
     def of(
-        cls, join: NeighbourJoin, table: PairTable, carriers: Beliefs, subsumption: Subsumption
+        cls,
+        join: NeighbourJoin,
+        table: PairTable,
+        carriers: Beliefs,
+        subsumption: Subsumption,
     ) -> "JoinedNeighbours":
         """Look up the rows of a join."""
         places = join.entity * table.targets.shape[1] + join.slot
@@ -141,8 +152,11 @@ class EvidenceModel:
         self.target = target
         self.of_matched = of_matched
         self.rarity: tuple[Tensor, Tensor] | None = None
+        self.mean_rarity = 1.0
         if "rare_coverage" in features:
             self.rarity = rarity(source), rarity(target)
+            # kept as a number, because reading it waits for a GPU
+            self.mean_rarity = float(self.rarity[0].mean())
         self.overlap: RelationOverlap | None = None
         if "relation_overlap" in features:
             self.overlap = RelationOverlap(source, target)
@@ -169,7 +183,9 @@ class EvidenceModel:
                 matched_sizes(self.source, matched[0]) + self.smoothing,
                 matched_sizes(self.target, matched[1]) + self.smoothing,
             )
-        subsumption = estimate_subsumption(join, beliefs, self.source, self.target, sizes, carriers)
+        subsumption = estimate_subsumption(
+            join, beliefs, self.source, self.target, sizes=sizes, neighbours=carriers
+        )
         joined = JoinedNeighbours.of(join, table, carriers, subsumption)
         pieces = log_doubt(
             *joined.included,
@@ -177,8 +193,12 @@ class EvidenceModel:
             self.target.inverse_functionality[join.target_relation],
             joined.probs,
         )
-        places, shape = join.entity * table.targets.shape[1] + join.slot, table.targets.shape
-        doubt = pieces.new_zeros(shape.numel()).index_add_(0, places, pieces).view(shape)
+        # the noisy-or of a pair: the sum of the log doubts of its rows
+        shape = table.targets.shape
+        places = join.entity * shape[1] + join.slot
+        doubt = (
+            pieces.new_zeros(shape.numel()).index_add_(0, places, pieces).view(shape)
+        )
         features = {
             "noisy_or": -torch.expm1(doubt),
             "evidence": torch.log1p(-doubt),
@@ -214,13 +234,20 @@ class EvidenceModel:
             weights: Weight of each entity as a neighbour; ``None`` means equal weights.
         """
         join = joined.join
+        # what each row r(e, n), r'(e', n') of the join adds to the matched neighbours of its pair
         worth = torch.maximum(*joined.included) * joined.probs
         mean = 1.0
         if weights is not None:
+            # a pair of neighbours counts by the geometric mean of both weights. The priors below
+            # are numbers of neighbours and become as large as average ones
             counterpart = joined.carriers.targets[join.neighbour, join.neighbour_slot]
-            worth = worth * (weights[0][join.neighbour] * weights[1][counterpart]).sqrt()
+            worth = (
+                worth * (weights[0][join.neighbour] * weights[1][counterpart]).sqrt()
+            )
             matched = matched[0] * weights[0], matched[1] * weights[1]
-            mean = float(weights[0].mean())
+            mean = self.mean_rarity
+        # how many matched neighbours each side expects, [num_source] and [num_target]. The keys of
+        # the inclusions are source relation * num_target_relations + target relation
         included = joined.subsumption
         likelier = torch.maximum(included.source_in_target, included.target_in_source)
         of_target = included.num_target_relations
@@ -229,10 +256,13 @@ class EvidenceModel:
             (self.target, matched[1], included.keys % of_target),
         )
         expected = [_expected_neighbours(*side, likelier) for side in sides]
+        # their product for each pair of the table, [num_source, width]
         both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR * mean) * (
             expected[1][joined.table.targets] + EXPECTED_PRIOR * mean
         )
-        # each neighbour counts once, with its largest worth
+        # A neighbour n can be in several rows of a pair, through several relations or counterparts.
+        # It counts once, with its largest worth: first the maximum per claim (pair, n), then the
+        # sum over the claims of a pair, whose place is claim // num_source
         largest = worth.new_zeros(len(joined.claims))
         largest.scatter_reduce_(0, joined.claim, worth, "amax")
         found = worth.new_zeros(both.numel())
@@ -260,9 +290,13 @@ def _expected_neighbours(
     triples: DirectedTriples, matched: Tensor, relations: Tensor, likelier: Tensor
 ) -> Tensor:
     """Return the matched neighbours, weighted by the best inclusion of their relations."""
+    # the best inclusion of each relation, then of each pair (head, tail), which several relations
+    # can connect, then summed over the tails of each head
     best = likelier.new_zeros(triples.num_directed)
     best.scatter_reduce_(0, relations, likelier, "amax")
     of_pair = likelier.new_zeros(len(triples.pair_heads))
     of_pair.scatter_reduce_(0, triples.pair_of_triple, best[triples.relations], "amax")
     worth = of_pair * matched[triples.pair_tails]
-    return worth.new_zeros(triples.num_entities).index_add_(0, triples.pair_heads, worth)
+    return worth.new_zeros(triples.num_entities).index_add_(
+        0, triples.pair_heads, worth
+    )

@@ -12,6 +12,7 @@ from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 from emea.rules.pair_evidence import EvidenceModel, log_doubt
 from emea.rules.rule import Rule, RuleView
+from emea.rules.settings import ParisRuleSettings
 from emea.rules.subsumption import Subsumption, estimate_subsumption
 
 
@@ -27,6 +28,12 @@ class PARIS(Rule):
         markov_blanket: Add the factor subsets of e's neighbours, which contain e (Eq. 7); if
             false, a candidate is scored only by its own subset, as in the released code.
         device: Where to compute.
+
+    Example:
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> rule = PARIS(synthetic_pair(num_entities=20), markov_blanket=True)
+        >>> rule.names
+        ('paris',)
     """
 
     names = ("paris",)
@@ -34,7 +41,7 @@ class PARIS(Rule):
     def __init__(
         self,
         pair: GraphPair,
-        markov_blanket: bool,
+        markov_blanket: bool = ParisRuleSettings.markov_blanket,
         device: torch.device | str = "cpu",
     ) -> None:
         self.pair = pair
@@ -49,17 +56,24 @@ class PARIS(Rule):
         """Join the candidates, and estimate inclusions from labels and best predictions."""
         # the Markov blanket needs evidence of improbable candidates, so the join must contain them
         self._join = join_neighbours(
-            self.source, self.target, view.beliefs, skip_impossible=not self.markov_blanket
+            self.source,
+            self.target,
+            view.beliefs,
+            skip_impossible=not self.markov_blanket,
         )
         if view.relation_links is None:
             best = view.beliefs.hardened()
-            self._subsumption = estimate_subsumption(self._join, best, self.source, self.target)
+            self._subsumption = estimate_subsumption(
+                self._join, best, self.source, self.target
+            )
         else:
             sizes = self.source.num_entities, self.target.num_entities
             beliefs = Matching.of_links(view.relation_links, *sizes).beliefs()
             beliefs = Beliefs(beliefs.targets, beliefs.probs.float())
             join = join_neighbours(self.source, self.target, beliefs)
-            self._subsumption = estimate_subsumption(join, beliefs, self.source, self.target)
+            self._subsumption = estimate_subsumption(
+                join, beliefs, self.source, self.target
+            )
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """Return Eq. 19 for each candidate, ``[num_source, k, 1]``."""
@@ -72,10 +86,13 @@ class PARIS(Rule):
             values = values + self._neighbours_gain(beliefs, certain)
         return values.unsqueeze(2)
 
-    def pair_evidence(self, features: Sequence[str] = (), of_matched: bool = True) -> EvidenceModel:
+    def pair_evidence(
+        self, features: Sequence[str] = (), of_matched: bool = True
+    ) -> EvidenceModel:
         """Return Eq. 19 for pairs of a table, on this rule's graphs and on matched literals."""
         literals = literal_rows(self.pair, self.device)
-        source, target = self.source, self.target
+        source = self.source
+        target = self.target
         if literals is not None:
             extended = with_values(self.pair)
             source = DirectedTriples(extended.source).to(self.device)
@@ -90,7 +107,8 @@ class PARIS(Rule):
     def _log_doubt(self, prob: Tensor) -> Tensor:
         """Return the log of the two factors of Eq. 19 per row of the join, given q(y_n = n')."""
         assert self._join is not None
-        relation, target_relation = self._join.relation, self._join.target_relation
+        relation = self._join.relation
+        target_relation = self._join.target_relation
         return log_doubt(
             *self.inclusions().of(relation, target_relation),
             self.source.inverse_functionality[relation],
@@ -108,18 +126,27 @@ class PARIS(Rule):
         """
         assert self._join is not None
         join = self._join
-        held = (join.slot == beliefs.best_slots()[join.entity]) & (join.entity != join.neighbour)
-        now, sure = self._log_doubt(certain)[held], self._log_doubt(torch.ones_like(certain))[held]
-        owner, other, slot = join.entity[held], join.neighbour[held], join.neighbour_slot[held]
+        held = (join.slot == beliefs.best_slots()[join.entity]) & (
+            join.entity != join.neighbour
+        )
+        now = self._log_doubt(certain)[held]
+        sure = self._log_doubt(torch.ones_like(certain))[held]
+        owner = join.entity[held]
+        other = join.neighbour[held]
+        slot = join.neighbour_slot[held]
         total = now.new_zeros(beliefs.num_source).index_add_(0, owner, now)
-        edge, edge_index = torch.unique(owner * beliefs.num_source + other, return_inverse=True)
+        edge, edge_index = torch.unique(
+            owner * beliefs.num_source + other, return_inverse=True
+        )
         from_other = now.new_zeros(len(edge)).index_add_(0, edge_index, now)
         without = torch.exp(total[edge // beliefs.num_source] - from_other)
         width = beliefs.num_candidates
         key, key_index = torch.unique(edge_index * width + slot, return_inverse=True)
         gain = now.new_zeros(len(key)).index_add_(0, key_index, sure)
         gain = without[key // width] * -torch.expm1(gain)
-        return _summed(gain, edge[key // width] % beliefs.num_source, key % width, beliefs)
+        return _summed(
+            gain, edge[key // width] % beliefs.num_source, key % width, beliefs
+        )
 
 
 def _summed(values: Tensor, entity: Tensor, slot: Tensor, beliefs: Beliefs) -> Tensor:

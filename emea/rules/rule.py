@@ -70,7 +70,8 @@ def rule_values(rule: Rule, beliefs: Beliefs) -> Tensor:
     Raises:
         ConfigError: If they are not a tensor of finite values of the documented shape.
     """
-    values, name = rule(beliefs), type(rule).__name__
+    values = rule(beliefs)
+    name = type(rule).__name__
     expected = [*beliefs.targets.shape, len(rule.names)]
     if not isinstance(values, Tensor):
         fault = f"a {type(values).__name__}"
@@ -107,7 +108,9 @@ class Composed(Rule):
         self.names = [name for part in self.parts for name in part.names]
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"names of rules must be distinct, got {self.names}")
-        self.fits_on_unseen_links = any(part.fits_on_unseen_links for part in self.parts)
+        self.fits_on_unseen_links = any(
+            part.fits_on_unseen_links for part in self.parts
+        )
 
     def prepare(self, view: RuleView) -> None:
         """Prepare every rule."""

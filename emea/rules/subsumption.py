@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from emea.data.graph import KnowledgeGraph
+from emea.kernels.flat_groups import expand_ranges, run_ends
 from emea.matching.beliefs import Beliefs
-from emea.matching.pair_table import expand_ranges, run_ends
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 
@@ -49,12 +49,15 @@ class Subsumption:
             return zeros, zeros
         position = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
         seen = (self.keys[position] == keys).to(self.source_in_target.dtype)
-        return self.source_in_target[position] * seen, self.target_in_source[position] * seen
+        return self.source_in_target[position] * seen, self.target_in_source[
+            position
+        ] * seen
 
     def as_dict(self) -> dict[tuple[int, int], tuple[float, float]]:
         """Return both probabilities by (r, r')."""
         pairs = [divmod(key, self.num_target_relations) for key in self.keys.tolist()]
-        forth, back = self.source_in_target.tolist(), self.target_in_source.tolist()
+        forth = self.source_in_target.tolist()
+        back = self.target_in_source.tolist()
         return dict(zip(pairs, zip(forth, back, strict=True), strict=True))
 
 
@@ -63,6 +66,7 @@ def estimate_subsumption(
     beliefs: Beliefs,
     source: DirectedTriples,
     target: DirectedTriples,
+    *,
     sizes: tuple[Tensor, Tensor] | None = None,
     neighbours: Beliefs | None = None,
 ) -> Subsumption:
@@ -87,7 +91,9 @@ def estimate_subsumption(
     pair = join.relation * target.num_directed + join.target_relation
     keys, index = torch.unique(pair, return_inverse=True)
     matched = weight.new_zeros(len(keys)).index_add_(0, index, weight)
-    of_triples = once_each(weight, index, join.target_pair, len(target.pair_heads), len(keys))
+    of_triples = once_each(
+        weight, index, join.target_pair, len(target.pair_heads), len(keys)
+    )
     of_source = source_sizes[keys // target.num_directed]
     of_target = target_sizes[keys % target.num_directed]
     return Subsumption(
@@ -107,10 +113,14 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
     """
     per_pair = probs[triples.pair_heads] * probs[triples.pair_tails]
     weight = per_pair.index_select(0, triples.pair_of_triple)
-    return weight.new_zeros(triples.num_directed).index_add_(0, triples.relations, weight)
+    return weight.new_zeros(triples.num_directed).index_add_(
+        0, triples.relations, weight
+    )
 
 
-def once_each(weight: Tensor, index: Tensor, edge: Tensor, num_edges: int, size: int) -> Tensor:
+def once_each(
+    weight: Tensor, index: Tensor, edge: Tensor, num_edges: int, size: int
+) -> Tensor:
     """Return the sum of the weights by index, in which an edge counts at most once.
 
     Args:
@@ -121,7 +131,9 @@ def once_each(weight: Tensor, index: Tensor, edge: Tensor, num_edges: int, size:
         size: Number of indices.
     """
     counts = (weight > 0).nonzero().squeeze(1)  # hard beliefs leave only a few rows
-    weight, index, edge = weight[counts], index[counts], edge[counts]
+    weight = weight[counts]
+    index = index[counts]
+    edge = edge[counts]
     claims, claim = torch.unique(index * num_edges + edge, return_inverse=True)
     total = weight.new_zeros(len(claims)).index_add_(0, claim, weight).clamp_(max=1)
     return weight.new_zeros(size).index_add_(0, claims // max(1, num_edges), total)
@@ -170,19 +182,26 @@ def relation_inclusions(
         target: The target graph.
         answer: ``[num_source, 1]`` the target of each source entity; probability 0 means no match.
     """
-    ours, theirs = DirectedTriples(source), DirectedTriples(target)
+    ours = DirectedTriples(source)
+    theirs = DirectedTriples(target)
     probs = answer.probs[:, 0]
     join = join_neighbours(ours, theirs, answer, filled=answer.probs > 0)
     sizes = (
         matched_sizes(ours, probs) + SMOOTHING,
         matched_sizes(theirs, _claimed(answer, target.num_entities)) + SMOOTHING,
     )
-    found = estimate_subsumption(join, answer, ours, theirs, sizes)
+    found = estimate_subsumption(join, answer, ours, theirs, sizes=sizes)
+    # each inclusion exists in both directions of the relation; the inverse of both repeats it
     is_forward = found.keys < source.num_relations * theirs.num_directed
     rows = (join.relation < source.num_relations).nonzero().squeeze(1)
-    heads, tails = join.entity[rows], join.neighbour[rows]
+    heads = join.entity[rows]
+    tails = join.neighbour[rows]
     keys = join.relation[rows] * theirs.num_directed + join.target_relation[rows]
-    counts, examples = _examples(keys, probs[heads] * probs[tails], heads, tails, answer)
+    # how many matched triples each inclusion has, and the most probable one. If the target relation
+    # is inverse, its example is written in the direction of the file
+    counts, examples = _examples(
+        keys, probs[heads] * probs[tails], heads, tails, answer
+    )
     directed = found.keys[is_forward] % theirs.num_directed
     is_inverse = directed >= target.num_relations
     examples[is_inverse] = examples[is_inverse][:, [0, 1, 3, 2]]
@@ -213,24 +232,40 @@ def class_inclusions(
     entities, classes = _types(source)
     others, target_classes = _types(target)
     num_types = torch.bincount(others, minlength=target.num_entities)
-    counterparts, probs = answer.targets[entities, 0], answer.probs[entities, 0]
+    counterparts = answer.targets[entities, 0]
+    probs = answer.probs[entities, 0]
     known = (probs > 0) & (num_types[counterparts] > 0)
-    entities, classes, probs = entities[known], classes[known], probs[known]
+    entities = entities[known]
+    classes = classes[known]
+    probs = probs[known]
     counterparts = counterparts[known]
-    index, place = expand_ranges(run_ends(num_types)[counterparts], num_types[counterparts])
+    # one row for each class of an instance and each class of its counterpart
+    index, place = expand_ranges(
+        run_ends(num_types)[counterparts], num_types[counterparts]
+    )
     keys, inverse = torch.unique(
-        classes[index] * target.num_entities + target_classes[place], return_inverse=True
+        classes[index] * target.num_entities + target_classes[place],
+        return_inverse=True,
     )
     weight = probs[index]
+    # the instances of each class
     size = probs.new_zeros(source.num_entities).index_add_(0, classes, probs)
     typed = Beliefs(answer.targets, answer.probs.clone())
     typed.probs[torch.bincount(entities, minlength=source.num_entities) == 0] = 0
     of_target = _claimed(typed, target.num_entities)[others]
-    target_size = probs.new_zeros(target.num_entities).index_add_(0, target_classes, of_target)
+    target_size = probs.new_zeros(target.num_entities).index_add_(
+        0, target_classes, of_target
+    )
+    # instances that both classes have; a target instance with several claims counts once
     matched = probs.new_zeros(len(keys)).index_add_(0, inverse, weight)
-    once = once_each(weight, inverse, counterparts[index], target.num_entities, len(keys))
-    sources, targets = keys // target.num_entities, keys % target.num_entities
-    counts, examples = _examples(keys[inverse], weight, entities[index], entities[index], answer)
+    once = once_each(
+        weight, inverse, counterparts[index], target.num_entities, len(keys)
+    )
+    sources = keys // target.num_entities
+    targets = keys % target.num_entities
+    counts, examples = _examples(
+        keys[inverse], weight, entities[index], entities[index], answer
+    )
     examples[:, 1], examples[:, 3] = sources, targets
     return TermInclusions(
         sources,
@@ -268,4 +303,6 @@ def _examples(
     _, counts = torch.unique_consecutive(keys[order], return_counts=True)
     first = order[run_ends(counts)[:-1]]
     ends = heads[first], tails[first]
-    return counts, torch.stack([*ends, *(answer.targets[end, 0] for end in ends)], dim=1)
+    return counts, torch.stack(
+        [*ends, *(answer.targets[end, 0] for end in ends)], dim=1
+    )

@@ -101,14 +101,18 @@ def support_of(grounds: Grounds, source: int, target: int) -> Support:
     """
     ids, prob = _matched_triples(grounds, source, target)
     relation, target_relation = ids[2:]
-    forth, back = (part.to(prob.dtype) for part in grounds.included.of(relation, target_relation))
+    forth, back = (
+        part.to(prob.dtype) for part in grounds.included.of(relation, target_relation)
+    )
     of_source = grounds.source.inverse_functionality[relation].to(prob.dtype)
     of_target = grounds.target.inverse_functionality[target_relation].to(prob.dtype)
     weights = -log_doubt(forth, back, of_source, of_target, prob).double()
     kept = torch.maximum(forth, back) >= grounds.least_inclusion
     kept &= -torch.expm1(-weights) > grounds.least_evidence
     columns = (*ids, forth, back, of_source, of_target, prob, weights)
-    pieces = itertools.starmap(Piece, zip(*(one[kept].tolist() for one in columns), strict=True))
+    pieces = itertools.starmap(
+        Piece, zip(*(one[kept].tolist() for one in columns), strict=True)
+    )
     # equal weights are ordered by ids, so that the order is reproducible
     return Support(tuple(sorted(pieces, key=lambda piece: (-piece.weight, piece[:4]))))
 
@@ -141,15 +145,19 @@ def _matched_triples(
 
     All neighbours are looked up in one operation, because a hub has many of them.
     """
-    of_source, of_target = _pair_range(grounds.source, source), _pair_range(grounds.target, target)
-    neighbours, around = grounds.source.pair_tails[of_source], grounds.target.pair_tails[of_target]
-    counterparts, probs = grounds.carriers.targets[neighbours], grounds.carriers.probs[neighbours]
+    of_source = _pair_range(grounds.source, source)
+    of_target = _pair_range(grounds.target, target)
+    neighbours = grounds.source.pair_tails[of_source]
+    around = grounds.target.pair_tails[of_target]
+    counterparts = grounds.carriers.targets[neighbours]
+    probs = grounds.carriers.probs[neighbours]
     is_match = torch.isin(counterparts, around) & (probs > 0)
     row, slot = is_match.nonzero(as_tuple=True)
     place = torch.searchsorted(around, counterparts[row, slot])
     index, relation, target_relation = relation_products(
         grounds.source, grounds.target, of_source.start + row, of_target.start + place
     )
-    row, slot = row[index], slot[index]
+    row = row[index]
+    slot = slot[index]
     ids = neighbours[row], counterparts[row, slot], relation, target_relation
     return ids, probs[row, slot]

@@ -24,7 +24,9 @@ _JOBS = count()
 def choose_device(accelerator: str) -> torch.device:
     """Return the device for an accelerator setting."""
     if accelerator == "gpu" and not torch.cuda.is_available():
-        raise ConfigError("trainer=gpu needs a CUDA device, and none was found. Use trainer=cpu.")
+        raise ConfigError(
+            "trainer=gpu needs a CUDA device, and none was found. Use trainer=cpu."
+        )
     use_gpu = accelerator in ("auto", "gpu") and torch.cuda.is_available()
     return torch.device("cuda" if use_gpu else "cpu")
 
@@ -98,7 +100,9 @@ def available_memory(device: torch.device) -> float | None:
     if device.type == "cuda":
         free = torch.cuda.mem_get_info(device)[0]
         return float(
-            free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+            free
+            + torch.cuda.memory_reserved(device)
+            - torch.cuda.memory_allocated(device)
         )
     return min(_limits(), default=None)
 
@@ -113,9 +117,16 @@ def _limits() -> Iterator[float]:
         pass
     try:
         group = Path("/sys/fs/cgroup")
-        most, used = ((group / f"memory.{name}").read_text().strip() for name in ("max", "current"))
-        stat = (line.split() for line in (group / "memory.stat").read_text().splitlines())
-        cached = next((int(value) for name, value in stat if name == "inactive_file"), 0)
+        most, used = (
+            (group / f"memory.{name}").read_text().strip()
+            for name in ("max", "current")
+        )
+        stat = (
+            line.split() for line in (group / "memory.stat").read_text().splitlines()
+        )
+        cached = next(
+            (int(value) for name, value in stat if name == "inactive_file"), 0
+        )
         if most != "max":
             yield float(int(most) - int(used) + cached)
     except (OSError, ValueError):

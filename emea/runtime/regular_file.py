@@ -1,4 +1,4 @@
-"""The one way to open a file whose content may come from a stranger."""
+"""The one way to open a file whose content may come from a stranger, and its name."""
 
 import os
 import stat
@@ -7,7 +7,23 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
-from emea.errors import DataError
+from emea.errors import ConfigError, DataError
+
+
+def check_local(name: object, what: str) -> None:
+    """Raise an error if a name is a web address and not a file.
+
+    Args:
+        name: The name of a file.
+        what: What the error message calls it.
+
+    Raises:
+        ConfigError: If it is an address.
+    """
+    if str(name).lower().startswith(("http://", "https://")):
+        raise ConfigError(
+            f"{what} must be a file. Download {name} first (docs/own_graphs.md)."
+        )
 
 
 @contextmanager

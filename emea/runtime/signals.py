@@ -31,7 +31,9 @@ def signals_as_interrupt() -> Iterator[None]:
         if not is_repeated:
             raise KeyboardInterrupt
 
-    handled = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    handled = [
+        number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, end) for number in handled}
     try:
         yield

@@ -65,7 +65,9 @@ def thread_ranges(size: int) -> list[tuple[int, int]]:
 
 
 def in_threads(
-    function: Callable[..., Any], calls: Sequence[Sequence[Any]], max_threads: int | None = None
+    function: Callable[..., Any],
+    calls: Sequence[Sequence[Any]],
+    max_threads: int | None = None,
 ) -> list[Any]:
     """Call a compiled loop with each of the arguments, at the same time if there are threads.
 

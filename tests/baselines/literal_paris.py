@@ -32,7 +32,10 @@ def one_way(
 
 class LiteralPARIS:
     def __init__(self, pair: GraphPair, theta: float, retention: float) -> None:
-        self.source, self.target = both_directions(pair.source), both_directions(pair.target)
+        self.source, self.target = (
+            both_directions(pair.source),
+            both_directions(pair.target),
+        )
         self.num_target = pair.target.num_entities
         self.theta, self.retention = theta, retention
 
@@ -41,7 +44,10 @@ class LiteralPARIS:
         back = {y: (x, p) for x, (y, p) in match.items()}
         forth = one_way(self.source, self.target, match)
         reverse = one_way(self.target, self.source, back)
-        fun, fun2 = inverse_functionality(self.source), inverse_functionality(self.target)
+        fun, fun2 = (
+            inverse_functionality(self.source),
+            inverse_functionality(self.target),
+        )
         doubt: dict[tuple[int, int], float] = defaultdict(lambda: 1.0)
         for x, r, n in self.source:
             if n not in match:
@@ -58,7 +64,9 @@ class LiteralPARIS:
                     doubt[x, x2] *= factor
         return {pair: 1 - value for pair, value in doubt.items()}
 
-    def iterated(self, seeds: Match, match: Match, default: float, least: float) -> Match:
+    def iterated(
+        self, seeds: Match, match: Match, default: float, least: float
+    ) -> Match:
         """The next maximal assignment."""
         values = self.equivalences(match, default, least)
         taken = {y for y, _ in seeds.values()}
@@ -68,7 +76,11 @@ class LiteralPARIS:
                 best[x] = min(best.get(x, (math.inf,)), self.key(x, y, p))
         for x, (y, p) in match.items():
             faded = 1 - (1 - p) ** self.retention
-            if x not in seeds and faded >= self.theta and -faded < best.get(x, (0.0,))[0] - 1e-9:
+            if (
+                x not in seeds
+                and faded >= self.theta
+                and -faded < best.get(x, (0.0,))[0] - 1e-9
+            ):
                 best[x] = self.key(x, y, faded)
         winners: dict[int, tuple] = {}
         for x, (value, tie, y) in best.items():

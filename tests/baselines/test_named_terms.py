@@ -14,7 +14,6 @@ from emea.literals.match_literals import EqualLiterals
 from emea.rules.literal_rows import named_pairs
 
 from ..ontologies import PREFIXES
-from ..usual import usual
 
 TERMS = {"a": "hasReview hasAuthor decides", "b": "has_review has_author hears"}
 CLASSES = ("Paper", "Review", "Author")
@@ -38,7 +37,7 @@ def ontologies(folder: Path, renamed: bool = False) -> GraphPair:
         files.append(folder / f"{side}.ttl")
         files[-1].write_text(text)
     pair = read_own_files(*files, keep_literals=True)
-    return replace(pair, literals=usual(EqualLiterals)(pair))
+    return replace(pair, literals=EqualLiterals()(pair))
 
 
 def aligned(pair: GraphPair, seeds: dict[str, str]) -> set[tuple[str, str]]:
@@ -53,16 +52,24 @@ def aligned(pair: GraphPair, seeds: dict[str, str]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("seeds", [{}, {"Paper": "Paper", "Review": "Review"}])
-def test_structure_alone_matches_no_terms(tmp_path: Path, seeds: dict[str, str]) -> None:
+def test_structure_alone_matches_no_terms(
+    tmp_path: Path, seeds: dict[str, str]
+) -> None:
     found = aligned(ontologies(tmp_path), seeds)
     same = {(name, name) for name in CLASSES}
     assert found == same | {("hasReview", "has_review"), ("hasAuthor", "has_author")}
 
 
-def test_structure_matches_terms_if_the_names_of_links_do_not_match(tmp_path: Path) -> None:
+def test_structure_matches_terms_if_the_names_of_links_do_not_match(
+    tmp_path: Path,
+) -> None:
     seeds = {"Paper": "repaP", "Author": "rohtuA", "hasReview": "weiver_sah"}
     found = aligned(ontologies(tmp_path, renamed=True), seeds)
-    assert {("Review", "weiveR"), ("decides", "hears"), ("hasAuthor", "rohtua_sah")} <= found
+    assert {
+        ("Review", "weiveR"),
+        ("decides", "hears"),
+        ("hasAuthor", "rohtua_sah"),
+    } <= found
 
 
 def test_named_pairs_are_those_of_a_loop(tmp_path: Path) -> None:
@@ -79,7 +86,9 @@ def test_named_pairs_are_those_of_a_loop(tmp_path: Path) -> None:
         (a, b)
         for a in values[0]
         for b in values[1]
-        if any((one, other) in matched for one in values[0][a] for other in values[1][b])
+        if any(
+            (one, other) in matched for one in values[0][a] for other in values[1][b]
+        )
     }
     keys = named_pairs(pair)
     assert keys is not None

@@ -22,14 +22,20 @@ def no_encoder(links: torch.Tensor) -> None:
     raise AssertionError("PARIS trains nothing")
 
 
-def aligned(paris: ParisReasoner, seeds: np.ndarray) -> tuple[Matching, list[ReasoningReport]]:
+def aligned(
+    paris: ParisReasoner, seeds: np.ndarray
+) -> tuple[Matching, list[ReasoningReport]]:
     reports: list[ReasoningReport] = []
     links = torch.from_numpy(np.array(seeds).reshape(-1, 2))
     return paris.align(links, no_encoder, reports.append), reports  # type: ignore[arg-type]
 
 
 def as_dict(matching: Matching) -> dict[int, tuple[int, float]]:
-    pairs = zip(matching.pairs().tolist(), matching.probs[matching.sources].tolist(), strict=True)
+    pairs = zip(
+        matching.pairs().tolist(),
+        matching.probs[matching.sources].tolist(),
+        strict=True,
+    )
     return {x: (y, p) for (x, y), p in pairs}
 
 
@@ -37,7 +43,9 @@ def test_a_chain_by_hand() -> None:
     # r(0, 1), r(1, 2) and the same with entities 2, 0, 1: each r and r^-1 has functionality 1
     source = KnowledgeGraph(np.array([[0, 0, 1], [1, 0, 2]]), 3, 1)
     target = KnowledgeGraph(np.array([[2, 0, 0], [0, 0, 1]]), 3, 1)
-    paris = ParisReasoner(GraphPair("chain", source, target, np.empty((0, 2), dtype=np.int64)))
+    paris = ParisReasoner(
+        GraphPair("chain", source, target, np.empty((0, 2), dtype=np.int64))
+    )
     seed = Matching.of_links(torch.tensor([[0, 2]]), 3, 3)
     # one seed shows no relation pair: each has inclusion 0.1, so 1 gets 1 - 0.9 * 0.9
     first = paris.iterated(seed, seed, initial=True)
@@ -67,9 +75,13 @@ def test_equals_dictionaries(seed: int) -> None:
         initial = iteration < 2
         matching = paris.iterated(known, matching, initial)
         default = paris.initial_inclusion if initial else 0.0
-        expected = literal.iterated(as_dict(known), expected, default, paris.least_evidence)
+        expected = literal.iterated(
+            as_dict(known), expected, default, paris.least_evidence
+        )
         found = as_dict(matching)
-        assert {x: y for x, (y, _) in found.items()} == {x: y for x, (y, _) in expected.items()}
+        assert {x: y for x, (y, _) in found.items()} == {
+            x: y for x, (y, _) in expected.items()
+        }
         for x, (_, prob) in found.items():
             assert prob == pytest.approx(expected[x][1], abs=1e-5)
     assert len(found) > 3  # the test says something
@@ -85,14 +97,18 @@ def test_does_not_depend_on_the_blocks() -> None:
 
 
 @pytest.mark.parametrize(("retention", "num_changes"), [(0.0, 2), (0.9, 0)])
-def test_settles_where_undamped_matchings_alternate(retention: float, num_changes: int) -> None:
+def test_settles_where_undamped_matchings_alternate(
+    retention: float, num_changes: int
+) -> None:
     # the seeds 2 and 3 prove the relation; 0 and 1 vouch for each other, beginning with 0 alone
     graph = KnowledgeGraph(np.array([[0, 0, 1], [2, 0, 3]]), 4, 1)
     pair = GraphPair("two edges", graph, graph, np.empty((0, 2), dtype=np.int64))
     paris = ParisReasoner(pair)
     paris.retention, paris.initial_iterations, paris.max_iterations = retention, 0, 9
     known = Matching.of_links(torch.tensor([[2, 2], [3, 3]]), 4, 4)
-    first = Matching(torch.tensor([0, -1, -1, -1]), torch.tensor([0.9, 0, 0, 0]).double(), 4)
+    first = Matching(
+        torch.tensor([0, -1, -1, -1]), torch.tensor([0.9, 0, 0, 0]).double(), 4
+    )
     start = known.joined(first)
     reports: list[ReasoningReport] = []
     matching = paris.settled(known, start, reports.append)
@@ -109,9 +125,14 @@ def test_links_between_equal_ids_are_no_easier() -> None:
         others = rng.permutation(pair.target.num_entities)
         hits["random"].append(hit_of_renamed(pair, names, others))
         # linked entities get the same id, the others what is left
-        rest = np.setdiff1d(np.arange(pair.target.num_entities), names[pair.links[:, 0]])
+        rest = np.setdiff1d(
+            np.arange(pair.target.num_entities), names[pair.links[:, 0]]
+        )
         free = np.setdiff1d(np.arange(pair.target.num_entities), pair.links[:, 1])
-        others[pair.links[:, 1]], others[free] = names[pair.links[:, 0]], rng.permutation(rest)
+        others[pair.links[:, 1]], others[free] = (
+            names[pair.links[:, 0]],
+            rng.permutation(rest),
+        )
         hits["equal"].append(hit_of_renamed(pair, names, others))
     assert np.mean(hits["equal"]) == pytest.approx(np.mean(hits["random"]), abs=0.03)
 

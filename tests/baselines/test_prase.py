@@ -32,7 +32,9 @@ def test_the_cosine_is_mixed_in() -> None:
     axes = torch.eye(3)
     similarity = Cosine()(axes, torch.stack([axes[0], -axes[1], axes[0] + axes[1]]))
     pairs = ImpliedPairs(
-        torch.tensor([0, 1, 0]), torch.tensor([0, 1, 2]), fixed_log_doubt(torch.tensor([0.5] * 3))
+        torch.tensor([0, 1, 0]),
+        torch.tensor([0, 1, 2]),
+        fixed_log_doubt(torch.tensor([0.5] * 3)),
     )
     mixed = Fusion(similarity, 0.2)(pairs)
     expected = [0.8 * 0.5 + 0.2 * cosine for cosine in (1.0, 0.0, 0.5**0.5)]
@@ -43,21 +45,29 @@ def test_the_cosine_is_mixed_in() -> None:
 
 def test_left_over_entities_pair_among_themselves() -> None:
     axes = torch.eye(4)
-    matching = Matching(torch.tensor([0, -1, -1]), torch.tensor([1.0, 0, 0]).double(), 4)
+    matching = Matching(
+        torch.tensor([0, -1, -1]), torch.tensor([1.0, 0, 0]).double(), 4
+    )
     # 1 is nearest to the taken 0, then to 1; 2 prefers 1, which prefers 1
     source = torch.stack([axes[0], 2 * axes[0] + axes[1], axes[1] + axes[2]])
     found = left_over_pairs(Cosine()(source, axes), matching)
     brute = torch.nn.functional.normalize(source[1:]) @ axes[1:].T
     best = brute.argmax(1)
-    expected = [[i + 1, int(j) + 1] for i, j in enumerate(best) if brute[:, j].argmax() == i]
+    expected = [
+        [i + 1, int(j) + 1] for i, j in enumerate(best) if brute[:, j].argmax() == i
+    ]
     assert found.pairs().tolist() == expected
     for x, y in expected:
-        assert found.probs[x].item() == pytest.approx(brute[x - 1, y - 1].item(), abs=1e-6)
+        assert found.probs[x].item() == pytest.approx(
+            brute[x - 1, y - 1].item(), abs=1e-6
+        )
 
 
 def test_trains_on_seeds_and_sure_pairs_and_improves_on_paris() -> None:
     pair = synthetic_pair(num_entities=300)
-    links = torch.from_numpy(pair.links[np.random.default_rng(0).permutation(len(pair.links))])
+    links = torch.from_numpy(
+        pair.links[np.random.default_rng(0).permutation(len(pair.links))]
+    )
     seeds, asked, reports = links[:15], [], []
     prase = PRASE(pair)
     prase.rounds = 2

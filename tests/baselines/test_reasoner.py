@@ -7,17 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.baselines.reasoner import Assignment, best_of_each, fixed_log_doubt, tie_order
-from emea.config.settings.cardinality import Cardinality
+from emea.data.settings import Cardinality
 from emea.matching.many_matching import ManyMatching
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.randoms())
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30), st.randoms()
+)
 def test_the_best_of_each_group(rows: list[tuple[int, int]], random: object) -> None:
     ties = list(range(len(rows)))
     random.shuffle(ties)  # type: ignore[attr-defined]
     columns = torch.tensor(rows, dtype=torch.int64).reshape(-1, 2)
-    best = best_of_each(columns[:, 0], 5, columns[:, 1], torch.tensor(ties, dtype=torch.int64))
+    best = best_of_each(
+        columns[:, 0], 5, columns[:, 1], torch.tensor(ties, dtype=torch.int64)
+    )
     for group in range(5):
         members = [i for i, (owner, _) in enumerate(rows) if owner == group]
         chosen = [i for i in members if best[i]]
@@ -43,7 +47,8 @@ def test_doubt_in_whole_numbers() -> None:
 
 
 ROWS = st.dictionaries(
-    st.tuples(st.integers(0, 3), st.integers(0, 4)), st.sampled_from([0.05, 0.2, 0.5, 0.8, 1.0])
+    st.tuples(st.integers(0, 3), st.integers(0, 4)),
+    st.sampled_from([0.05, 0.2, 0.5, 0.8, 1.0]),
 )
 
 
@@ -53,7 +58,11 @@ def allowed(
     cardinality: Cardinality,
 ) -> dict[tuple[int, int], float]:
     """Loop over the pairs: theta, then the entities of certain pairs, then the best of each."""
-    found = {pair: prob for pair, prob in offered.items() if prob >= 0.1 and pair not in certain}
+    found = {
+        pair: prob
+        for pair, prob in offered.items()
+        if prob >= 0.1 and pair not in certain
+    }
     sides = cardinality.unique_sides.values()
     for side in sides:
         taken = {pair[side] for pair in certain}
@@ -64,7 +73,8 @@ def allowed(
         return (-found[pair], int(tie_order(one, other, 5)))
 
     best = [
-        {min((p for p in found if p[side] == q[side]), key=rank) for q in found} for side in sides
+        {min((p for p in found if p[side] == q[side]), key=rank) for q in found}
+        for side in sides
     ]
     kept = {pair for pair in found if all(pair in chosen for chosen in best)}
     return {pair: found[pair] for pair in kept} | dict.fromkeys(certain, 1.0)
@@ -88,7 +98,9 @@ def test_all_pairs_that_a_cardinality_allows(
         columns = torch.tensor(sorted(part), dtype=torch.int64).reshape(-1, 2)
         probs = [min(part[pair], 0.9) for pair in sorted(part)]
         assignment.offer(
-            ImpliedPairs(*columns.T, fixed_log_doubt(torch.tensor(probs, dtype=torch.float64)))
+            ImpliedPairs(
+                *columns.T, fixed_log_doubt(torch.tensor(probs, dtype=torch.float64))
+            )
         )
     offered = {
         pair: max(min(part[pair], 0.9) for part in (first, second) if pair in part)

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.config.settings.em import TwoWaySettings
 from emea.data.graph_pair import GraphPair
 from emea.em.match_model import MatchModel, OneToOneModel
 from emea.em.propagation import Propagation
+from emea.em.settings import TwoWaySettings
 from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.matching.csls import CSLS
 from emea.matching.similarity import Similarity
@@ -37,10 +37,15 @@ class Aligned:
         return CSLS(k=3)(*self.embeddings)
 
     def evidence(self, **options: float) -> EvidenceModel:
-        source, target = DirectedTriples(self.pair.source), DirectedTriples(self.pair.target)
+        source, target = (
+            DirectedTriples(self.pair.source),
+            DirectedTriples(self.pair.target),
+        )
         return EvidenceModel(source, target, **options)  # type: ignore[arg-type]
 
-    def two_way(self, num_pairs: int = 99, num_candidates: int = 3, **options: Any) -> TwoWay:
+    def two_way(
+        self, num_pairs: int = 99, num_candidates: int = 3, **options: Any
+    ) -> TwoWay:
         evidence, settings = self.evidence(), TwoWaySettings(**options)
         propagation = Propagation(evidence.source, evidence.target, num_pairs)
         model = OneToOneModel(settings) if settings.one_to_one else MatchModel(settings)
@@ -64,13 +69,19 @@ class Aligned:
 
 
 def aligned(
-    seed: int, num_entities: int = 20, noise: float = 1.0, num_labels: int = 4, num_links: int = 5
+    seed: int,
+    num_entities: int = 20,
+    noise: float = 1.0,
+    num_labels: int = 4,
+    num_links: int = 5,
 ) -> Aligned:
     """An overlapping pair whose linked entities look more or less alike, in double precision."""
     pair = overlapping_pair(seed, num_entities)
     generator = torch.Generator().manual_seed(seed)
     shape = (num_entities, 8)
-    drawn = [torch.randn(shape, generator=generator, dtype=torch.float64) for _ in range(3)]
+    drawn = [
+        torch.randn(shape, generator=generator, dtype=torch.float64) for _ in range(3)
+    ]
     target = torch.empty_like(drawn[0])
     target[torch.from_numpy(pair.links[:, 1].copy())] = drawn[0] + noise * drawn[1]
     links = torch.from_numpy(pair.links.copy())

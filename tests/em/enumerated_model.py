@@ -45,12 +45,16 @@ class EnumeratedModel:
         total = np.zeros((self.num_targets,) * self.num_source)
         for y in self.assignments():
             for members, table in zip(self.members, self.tables, strict=True):
-                total[y] += self.weights @ table[tuple(y[e] for e in members)] + self.offset
+                total[y] += (
+                    self.weights @ table[tuple(y[e] for e in members)] + self.offset
+                )
         return total - np.log(np.exp(total).sum())
 
     def log_conditional(self, e: int, y: Assignment) -> Array:
         """``log p(y_e | y_-e)`` read off the whole joint."""
-        row = self.log_joint()[tuple(slice(None) if i == e else t for i, t in enumerate(y))]
+        row = self.log_joint()[
+            tuple(slice(None) if i == e else t for i, t in enumerate(y))
+        ]
         return row - np.log(np.exp(row).sum())
 
 
@@ -59,7 +63,9 @@ def random_model(seed: int, num_rules: int = 2) -> EnumeratedModel:
     rng = np.random.default_rng(seed)
     members = [(0, 1), (1, 0, 2), (2, 1, 3), (3, 2)]
     tables = [rng.normal(size=(3,) * len(m) + (num_rules,)) for m in members]
-    return EnumeratedModel(3, members, tables, rng.uniform(0.3, 2, num_rules), rng.normal())
+    return EnumeratedModel(
+        3, members, tables, rng.uniform(0.3, 2, num_rules), rng.normal()
+    )
 
 
 class TableRule(Rule):
@@ -88,7 +94,11 @@ class TableRule(Rule):
 
 def dense(beliefs: Beliefs) -> Array:
     """``[num_source, num_targets]`` probabilities, all targets being candidates."""
-    return torch.zeros_like(beliefs.probs).scatter_(1, beliefs.targets, beliefs.probs).numpy()
+    return (
+        torch.zeros_like(beliefs.probs)
+        .scatter_(1, beliefs.targets, beliefs.probs)
+        .numpy()
+    )
 
 
 def random_beliefs(model: EnumeratedModel, seed: int, labels: Tensor) -> Beliefs:
@@ -100,7 +110,11 @@ def random_beliefs(model: EnumeratedModel, seed: int, labels: Tensor) -> Beliefs
     return Beliefs(torch.from_numpy(order), torch.from_numpy(probs)).clamped(labels)
 
 
-def certain(y: Assignment, num_targets: int, dtype: torch.dtype = torch.float64) -> Beliefs:
+def certain(
+    y: Assignment, num_targets: int, dtype: torch.dtype = torch.float64
+) -> Beliefs:
     """All targets as candidates, all probability on the assignment."""
     targets = torch.arange(num_targets).repeat(len(y), 1)
-    return Beliefs(targets, torch.nn.functional.one_hot(torch.tensor(y), num_targets).to(dtype))
+    return Beliefs(
+        targets, torch.nn.functional.one_hot(torch.tensor(y), num_targets).to(dtype)
+    )

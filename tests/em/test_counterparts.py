@@ -10,7 +10,6 @@ import torch
 from scipy.special import expit, softmax
 
 from emea.config.composition import composed
-from emea.config.settings.em import TwoWaySettings
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.counterparts import (
@@ -22,6 +21,7 @@ from emea.em.counterparts import (
 )
 from emea.em.m_step import fit_weights
 from emea.em.match_model import MatchModel
+from emea.em.settings import TwoWaySettings
 from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 
@@ -62,7 +62,9 @@ def test_counts_make_links_the_given_share_of_a_side() -> None:
     # all entities of the second side have a counterpart, so it has no masked copies
     assert len(slots) == 7 + 5 + 7
     assert counts[:12].tolist() == [1] * 12
-    assert float(counts[:7].sum() / (counts[:7].sum() + counts[12:].sum())) == pytest.approx(0.25)
+    assert float(
+        counts[:7].sum() / (counts[:7].sum() + counts[12:].sum())
+    ) == pytest.approx(0.25)
     assert len(weighted_examples(sides, None)[2]) == 2 * 12
 
 
@@ -70,7 +72,9 @@ def test_counts_make_links_the_given_share_of_a_side() -> None:
 def test_counted_examples_equal_repeated_ones(seed: int) -> None:
     values, offsets, slots = random_examples(seed, num=120)
     counts = torch.from_numpy(np.random.default_rng(seed).integers(1, 4, 120))
-    repeated = [one.repeat_interleave(counts, dim=0) for one in (values, slots, offsets)]
+    repeated = [
+        one.repeat_interleave(counts, dim=0) for one in (values, slots, offsets)
+    ]
     found = fit_weights(values, slots, 0.1, offsets=offsets, counts=counts.double())
     expected = fit_weights(repeated[0], repeated[1], 0.1, offsets=repeated[2])
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
@@ -89,7 +93,9 @@ def test_the_probability_of_any_match_equals_loops() -> None:
                 if pair[side] == entity:
                     row = [float(one[place]) for one in named]
                     logits.append(float(np.dot(row, weights[:-1].numpy())))
-            assert float(found[side][entity]) == pytest.approx(1 - softmax(logits)[0], abs=1e-9)
+            assert float(found[side][entity]) == pytest.approx(
+                1 - softmax(logits)[0], abs=1e-9
+            )
 
 
 def drawn(share: float, num: int, seed: int, shift: float = 0.0) -> np.ndarray:
@@ -109,14 +115,38 @@ def test_the_share_of_a_mixture_is_found(share: float, shift: float) -> None:
     every = drawn(share, 20_000, 1, shift)
     found, deviation = estimated_share(*map(torch.from_numpy, (every, linked, masked)))
     assert found == pytest.approx(share, abs=min(0.06, 2.5 * deviation))
-    few, wider = estimated_share(*map(torch.from_numpy, (every, linked[:10], masked[:10])))
+    few, wider = estimated_share(
+        *map(torch.from_numpy, (every, linked[:10], masked[:10]))
+    )
     assert few == pytest.approx(share, abs=2.5 * wider) and deviation < wider < 0.1
+
+
+@pytest.mark.parametrize(("num_links", "num_unlabelled"), [(8, 100), (8, 25), (40, 25)])
+def test_the_spread_follows_from_the_numbers_of_links_and_entities(
+    num_links: int, num_unlabelled: int
+) -> None:
+    # links and masked links are told apart without error: only two numbers are uncertain
+    share = 0.4
+    num_matched = int(share * num_unlabelled)
+    every = torch.tensor([1.0] * num_matched + [0.0] * (num_unlabelled - num_matched))
+    found, deviation = estimated_share(
+        every, torch.ones(num_links), torch.zeros(num_links)
+    )
+    of_entities = share * (1 - share) / num_unlabelled  # variance of a mean
+    of_links = (
+        1 / (num_links + 2) ** 2
+    )  # a share that was 1 in as many links, by Laplace's rule
+    prior = 1 / 0.1**2
+    expected = (1 / (of_entities + of_links) + prior) ** -0.5
+    assert found == pytest.approx(share)
+    assert deviation == pytest.approx(expected, rel=0.02)  # a bootstrap of 500 samples
 
 
 def test_a_count_that_cannot_be_right_does_not_outweigh_the_mean() -> None:
     # entities without a counterpart have few triples: they look less matched than masked links
     linked, masked, every = (
-        torch.full((num,), prob) for num, prob in ((300, 0.46), (300, 0.29), (9_000, 0.21))
+        torch.full((num,), prob)
+        for num, prob in ((300, 0.46), (300, 0.29), (9_000, 0.21))
     )
     found, deviation = estimated_share(every, linked, masked)
     assert found == pytest.approx(0.21, abs=0.05) and deviation > 0.08
@@ -130,11 +160,19 @@ def test_both_sides_have_the_same_number_of_matches() -> None:
     assert 100 * source.low == pytest.approx(number - spread)
     # the smaller side is a limit, also of the interval
     source, target = pooled([(0.8, 0.1), (1.1, 0.1)], (100, 50))
-    assert (source.value, source.high, target.value, target.high) == (0.5, 0.5, 1.0, 1.0)
+    assert (source.value, source.high, target.value, target.high) == (
+        0.5,
+        0.5,
+        1.0,
+        1.0,
+    )
     assert pooled([(0.4, 0.1)], (10,))[0].value == pytest.approx(0.4)
     # a side of which hardly any entity can have a counterpart
     source, target = pooled([(0.002, 0.001), (0.2, 0.1)], (10_000, 100))
-    assert source.value * 10_000 == pytest.approx(20) and source.low < source.value < source.high
+    assert (
+        source.value * 10_000 == pytest.approx(20)
+        and source.low < source.value < source.high
+    )
     assert target.value * 100 == pytest.approx(20)
 
 
@@ -148,18 +186,27 @@ def without_targets(pair: GraphPair, share: float, seed: int) -> GraphPair:
     there = np.unique(triples[left][:, [0, 2]])
     new = np.full(pair.target.num_entities, -1)
     new[there] = np.arange(len(there))
-    triples = np.stack([new[triples[left, 0]], triples[left, 1], new[triples[left, 2]]], axis=1)
+    triples = np.stack(
+        [new[triples[left, 0]], triples[left, 1], new[triples[left, 2]]], axis=1
+    )
     target = KnowledgeGraph(triples, len(there), pair.target.num_relations)
     links = np.stack([kept[:, 0], new[kept[:, 1]]], axis=1)
     unmatched = np.sort(np.concatenate([gone[:, 0], links[links[:, 1] < 0, 0]]))
-    return replace(pair, target=target, links=links[links[:, 1] >= 0], unmatched=unmatched)
+    return replace(
+        pair, target=target, links=links[links[:, 1] >= 0], unmatched=unmatched
+    )
 
 
 @pytest.mark.parametrize(("deleted", "overlap"), [(0.0, 1.0), (0.4, 1.0), (0.0, 0.7)])
 def test_the_share_of_a_synthetic_pair_is_found(
     deleted: float, overlap: float, tmp_path: Path
 ) -> None:
-    settings = ["data.num_entities=600", f"data.overlap={overlap}", "ratio=0.2", "tracking=none"]
+    settings = [
+        "data.num_entities=600",
+        f"data.overlap={overlap}",
+        "ratio=0.2",
+        "tracking=none",
+    ]
     config = composed([*settings, "model=lightea", "em=one_to_one", "em.iterations=1"])
     pair = without_targets(load_pair(config), deleted, 1)
     found: dict[str, Any] = run_job(config, tmp_path, pair=pair).metrics

@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from emea.config.settings.em import PaperEMSettings
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
 from emea.em.em_callback import EMCallback
 from emea.em.joint import JointStep, NoStep
-from emea.em.normaliser import Normaliser
+from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
 from emea.em.reports import IterationReport, JointReport, NeuralBeliefs
+from emea.em.settings import PaperSettings
 from emea.encoders.rrea import MarginObjective
 from emea.errors import ConfigError
 from emea.fit.alignment_module import AlignmentModule
@@ -24,8 +24,6 @@ from emea.fit.step_block import LabelDataModule
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.rule import Composed, Rule, RuleView
-
-from ..usual import usual
 
 SIZE = 6
 TRAIN = np.array([[0, 0], [1, 1]])
@@ -86,18 +84,24 @@ def run() -> Run:
         **settings: Any,
     ) -> tuple[EMCallback, LabelDataModule, list[IterationReport]]:
         reports: list[IterationReport] = []
-        chosen = PaperEMSettings(**{"num_candidates": SIZE, **settings})
+        chosen = PaperSettings(**{"num_candidates": SIZE, **settings})
         step = NoStep() if rule is None else rule
         em = EMCallback(
             visible=visible or make_visible(),
             decoder=Cosine(),
-            normaliser=Normaliser(),
+            normaliser=SoftmaxNormaliser(),
             step=PaperStep(step, chosen) if isinstance(step, Rule) else step,
             observer=reports.append,
             settings=chosen,
         )
         optimizer = torch.optim.SGD
-        module = AlignmentModule(GivenRows(), usual(MarginObjective), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
+        module = AlignmentModule(
+            GivenRows(),
+            MarginObjective(),
+            optimizer,
+            num_source=SIZE,
+            num_target=SIZE,
+        )  # type: ignore[arg-type]
         data = LabelDataModule(TRAIN, SIZE)
         for _ in range(times):
             em.between_fits(module, data)
@@ -137,7 +141,9 @@ def test_validation_ranks_are_those_among_all_targets(run: Run) -> None:
 
 
 def test_only_the_pool_gets_labels(run: Run) -> None:
-    _, data, _ = run(PrefersTarget(4), make_visible(label_pool=np.array([0, 3])), ridge=STRONG)
+    _, data, _ = run(
+        PrefersTarget(4), make_visible(label_pool=np.array([0, 3])), ridge=STRONG
+    )
     assert labels(data)[2:].tolist() == [[3, 4]]
 
 
@@ -184,8 +190,13 @@ def test_unseen_links_are_for_rules_that_ask_for_them(run: Run) -> None:
     assert weights[PrefersEvenUnseen] > 2
 
 
-def test_without_unseen_links_a_rule_that_asks_for_them_is_as_any_other(run: Run) -> None:
-    results = [joint_of(run(kind(4), ridge=1e-3)[2]) for kind in (PrefersTarget, PrefersEvenUnseen)]
+def test_without_unseen_links_a_rule_that_asks_for_them_is_as_any_other(
+    run: Run,
+) -> None:
+    results = [
+        joint_of(run(kind(4), ridge=1e-3)[2])
+        for kind in (PrefersTarget, PrefersEvenUnseen)
+    ]
     assert results[0].weights == results[1].weights
     assert torch.equal(results[0].beliefs.probs, results[1].beliefs.probs)
 
@@ -194,7 +205,9 @@ def test_a_label_the_neural_model_does_not_offer_is_no_example(run: Run) -> None
     # target 5 is no candidate of entity 1 until the label puts it there, next to another one
     visible = make_visible(train=np.array([[1, 5]]), weight_links=np.array([[1, 5]]))
     _, _, reports = run(PrefersTarget(5), visible, num_candidates=2)
-    assert 5 not in joint_of(run(PrefersTarget(5), num_candidates=2)[2]).beliefs.targets[1]
+    assert (
+        5 not in joint_of(run(PrefersTarget(5), num_candidates=2)[2]).beliefs.targets[1]
+    )
     assert joint_of(reports).weights == {"prefers": 1.0}
     assert reports[0].beliefs.best_targets()[1] == 5
 
@@ -222,14 +235,18 @@ def test_every_indicator_has_a_weight_by_its_name(run: Run) -> None:
     assert em.step.weights.tolist() == list(joint.weights.values())
 
 
-def test_a_rule_without_any_support_is_named(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rule_without_any_support_is_named(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
     class HalfSilent(TwoOpinions):
         def __call__(self, beliefs: Beliefs) -> Tensor:
             values = super().__call__(beliefs)
             return values * torch.tensor([0.0, 1.0])
 
     run(HalfSilent(), times=2)
-    (record,) = (r for r in caplog.records if "No candidate has support" in r.getMessage())
+    (record,) = (
+        r for r in caplog.records if "No candidate has support" in r.getMessage()
+    )
     assert "rule wrong:" in record.getMessage()
 
 
@@ -265,7 +282,10 @@ class Faulty(PrefersTarget):
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (lambda values: values.squeeze(2), r"values of shape \[6, 6\]\..*here \[6, 6, 1\]"),
+        (
+            lambda values: values.squeeze(2),
+            r"values of shape \[6, 6\]\..*here \[6, 6, 1\]",
+        ),
         (lambda values: values / 0, "NaN or infinite values"),
         (lambda values: values.tolist(), "a list"),
     ],

@@ -14,7 +14,6 @@ from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 
-from ..usual import usual
 from .enumerated_model import (
     Assignment,
     EnumeratedModel,
@@ -32,7 +31,9 @@ def test_conditional_is_that_of_the_whole_joint(seed: int) -> None:
     for y in list(model.assignments())[::7]:
         probs = conditional(rule(certain(y, 3)), weights).numpy()
         for e in range(model.num_source):
-            np.testing.assert_allclose(np.log(probs[e]), model.log_conditional(e, y), atol=1e-12)
+            np.testing.assert_allclose(
+                np.log(probs[e]), model.log_conditional(e, y), atol=1e-12
+            )
 
 
 SOURCE = KnowledgeGraph(
@@ -41,7 +42,9 @@ SOURCE = KnowledgeGraph(
     num_relations=2,
 )
 TARGET = KnowledgeGraph(
-    np.array([[0, 0, 1], [1, 0, 2], [0, 1, 2], [2, 1, 1]]), num_entities=3, num_relations=2
+    np.array([[0, 0, 1], [1, 0, 2], [0, 1, 2], [2, 1, 1]]),
+    num_entities=3,
+    num_relations=2,
 )
 LINKS = torch.tensor([[0, 0], [1, 1], [2, 2]])
 """What relation inclusions are counted from."""
@@ -52,15 +55,21 @@ def paris_tables() -> EnumeratedModel:
     directed = []
     for graph in (SOURCE, TARGET):
         triples = {tuple(t) for t in graph.triples.tolist()}
-        directed.append(triples | {(t, r + graph.num_relations, h) for h, r, t in triples})
+        directed.append(
+            triples | {(t, r + graph.num_relations, h) for h, r, t in triples}
+        )
     source, target = directed
     size, size2 = (Counter(r for _, r, _ in triples) for triples in directed)
-    tails, tails2 = (Counter(r for r, _ in {(r, t) for _, r, t in triples}) for triples in directed)
+    tails, tails2 = (
+        Counter(r for r, _ in {(r, t) for _, r, t in triples}) for triples in directed
+    )
     to_target = dict(LINKS.tolist())
 
     def matched(r: int, r2: int) -> int:
         return sum(
-            (to_target.get(h), r2, to_target.get(t)) in target for h, s, t in source if s == r
+            (to_target.get(h), r2, to_target.get(t)) in target
+            for h, s, t in source
+            if s == r
         )
 
     def value(e: int, y: dict[int, int]) -> float:
@@ -84,7 +93,7 @@ def paris_tables() -> EnumeratedModel:
 
 def paris_conditional(y: Assignment, blanket: bool) -> np.ndarray:
     pair = GraphPair("pair", SOURCE, TARGET, np.empty((0, 2), dtype=np.int64))
-    rule = usual(PARIS, pair, markov_blanket=blanket)
+    rule = PARIS(pair, markov_blanket=blanket)
     beliefs = certain(y, 3, torch.float32)
     rule.prepare(RuleView(beliefs, torch.zeros(4, 1), LINKS))
     return conditional(rule(beliefs), torch.tensor([2.5], dtype=torch.float64)).numpy()
@@ -95,7 +104,9 @@ def test_paris_with_the_blanket_is_the_conditional_of_the_whole_joint() -> None:
     for y in model.assignments():
         probs = paris_conditional(y, blanket=True)
         for e in range(4):
-            np.testing.assert_allclose(probs[e], np.exp(model.log_conditional(e, y)), atol=1e-5)
+            np.testing.assert_allclose(
+                probs[e], np.exp(model.log_conditional(e, y)), atol=1e-5
+            )
 
 
 def test_paris_without_the_blanket_is_the_own_subset_alone() -> None:
@@ -103,7 +114,9 @@ def test_paris_without_the_blanket_is_the_own_subset_alone() -> None:
     far = 0.0
     for y in model.assignments():
         probs = paris_conditional(y, blanket=False)
-        for e, (members, table) in enumerate(zip(model.members, model.tables, strict=True)):
+        for e, (members, table) in enumerate(
+            zip(model.members, model.tables, strict=True)
+        ):
             own = np.exp(2.5 * table[(slice(None), *(y[n] for n in members[1:]), 0)])
             np.testing.assert_allclose(probs[e], own / own.sum(), atol=1e-5)
             far = max(far, np.abs(probs[e] - np.exp(model.log_conditional(e, y))).max())
@@ -124,11 +137,15 @@ def test_compatible_beliefs_are_the_conditional_with_labels_certain() -> None:
 def test_without_evidence_the_neural_order_is_kept() -> None:
     beliefs = Beliefs(torch.tensor([[9, 4, 7]]), torch.tensor([[0.5, 0.3, 0.2]]))
     none = torch.zeros(0, 2, dtype=torch.int64)
-    q = compatible_beliefs(beliefs, torch.full((1, 3, 1), 0.3), torch.tensor([7.0]), none)
+    q = compatible_beliefs(
+        beliefs, torch.full((1, 3, 1), 0.3), torch.tensor([7.0]), none
+    )
     assert q.best_targets().tolist() == [9]
 
 
-EMBEDDINGS = torch.tensor([[1.0, 0.0], [1.0, 0.2], [1.0, 0.5], [0.0, 1.0]], dtype=torch.float64)
+EMBEDDINGS = torch.tensor(
+    [[1.0, 0.0], [1.0, 0.2], [1.0, 0.5], [0.0, 1.0]], dtype=torch.float64
+)
 NEIGHBOURS = [(1, 2), (0, 2), (1, 0), (2, 1)]
 """The two nearest of each entity."""
 WEIGHTS = np.array([1.4, 0.9])
@@ -161,7 +178,9 @@ def test_avoid_conflict_is_the_conditional_of_the_whole_joint(mappings: str) -> 
         values = avoid_conflict(beliefs, mappings)(beliefs)
         probs = conditional(values, torch.from_numpy(WEIGHTS)).numpy()
         for e in range(4):
-            np.testing.assert_allclose(np.log(probs[e]), model.log_conditional(e, y), atol=1e-12)
+            np.testing.assert_allclose(
+                np.log(probs[e]), model.log_conditional(e, y), atol=1e-12
+            )
 
 
 @pytest.mark.parametrize("seed", range(5))

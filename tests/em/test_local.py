@@ -11,7 +11,7 @@ from torch import Tensor
 from emea.data.arrays import NO_MATCH
 from emea.em.joint import JointStep, LocalStep
 from emea.em.local import LEAST_KEPT, LocalSearch, LocalUpdate
-from emea.em.normaliser import Normaliser
+from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs
@@ -29,22 +29,31 @@ NO_LABELS = torch.empty(0, 2, dtype=torch.int64)
 def former(problem: Aligned, **options: Any) -> tuple[JointReport, Beliefs]:
     """The joint report and the neural beliefs of an earlier run."""
     similarity = problem.similarity
-    neural = Normaliser().beliefs(similarity, 4)
+    neural = SoftmaxNormaliser().beliefs(similarity, 4)
     return step(problem, **options)(similarity, visible(problem)), neural
 
 
 def matching_of(report: JointReport, problem: Aligned) -> Matching:
     pair = problem.pair
-    known = Matching.of_links(problem.labels, pair.source.num_entities, pair.target.num_entities)
+    known = Matching.of_links(
+        problem.labels, pair.source.num_entities, pair.target.num_entities
+    )
     labels = torch.from_numpy(report.labels)
     known.targets[labels[:, 0]] = labels[:, 1]
-    known.probs[labels[:, 0]] = report.beliefs.probs.max(1).values[labels[:, 0]].double()
+    known.probs[labels[:, 0]] = (
+        report.beliefs.probs.max(1).values[labels[:, 0]].double()
+    )
     return known
 
 
-def local_of(problem: Aligned, report: JointReport, neural: Beliefs, rows: Tensor) -> LocalUpdate:
+def local_of(
+    problem: Aligned, report: JointReport, neural: Beliefs, rows: Tensor
+) -> LocalUpdate:
     """Mark some source entities, those of the held-out links, and all of their targets."""
-    rows, target = rows.clone(), torch.zeros(problem.pair.target.num_entities, dtype=torch.bool)
+    rows, target = (
+        rows.clone(),
+        torch.zeros(problem.pair.target.num_entities, dtype=torch.bool),
+    )
     rows[problem.links[:, 0]] = True
     target[problem.links[:, 1]] = True
     target[neural.targets[rows].flatten()] = True
@@ -68,7 +77,11 @@ def given_beliefs(
 
 
 def run(
-    problem: Aligned, local: LocalUpdate | None, start: Matching, neural: Beliefs, **options: Any
+    problem: Aligned,
+    local: LocalUpdate | None,
+    start: Matching,
+    neural: Beliefs,
+    **options: Any,
 ) -> JointReport:
     similarity, joint = problem.similarity, step(problem, **options)
     joint.start_from(start)
@@ -79,7 +92,8 @@ def changed(problem: Aligned) -> Aligned:
     """The same graphs with other embeddings."""
     rng = torch.Generator().manual_seed(5)
     source, target = (
-        rows + 0.2 * torch.randn(rows.shape, generator=rng) for rows in problem.embeddings
+        rows + 0.2 * torch.randn(rows.shape, generator=rng)
+        for rows in problem.embeddings
     )
     return replace(problem, embeddings=(source, target))
 
@@ -96,13 +110,17 @@ def as_set(pairs: ScoredPairs) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
 @pytest.mark.parametrize("seed", range(3))
-def test_with_all_entities_it_equals_a_complete_update(seed: int, options: dict[str, Any]) -> None:
+def test_with_all_entities_it_equals_a_complete_update(
+    seed: int, options: dict[str, Any]
+) -> None:
     problem = aligned(seed)
     report, neural = former(problem, **options)
     later, start = changed(problem), matching_of(report, problem)
     everything = Subset.unlabelled(problem.similarity, NO_LABELS)
     nothing = torch.zeros_like(everything.target)
-    local = LocalUpdate(everything.source, everything.target, nothing, neural, report.beliefs)
+    local = LocalUpdate(
+        everything.source, everything.target, nothing, neural, report.beliefs
+    )
     found = run(later, local, start, neural, **options)
     expected = run(later, None, start, neural, **options)
     assert found.ranking is not None and expected.ranking is not None
@@ -128,8 +146,12 @@ def test_other_entities_keep_their_beliefs(seed: int, options: dict[str, Any]) -
     assert around.local.source is found.recomputed
     assert merged.ranking is not None
     others, width = ~found.recomputed, report.beliefs.num_candidates
-    assert torch.equal(merged.beliefs.probs[others, :width], report.beliefs.probs[others])
-    assert torch.equal(merged.beliefs.targets[others, :width], report.beliefs.targets[others])
+    assert torch.equal(
+        merged.beliefs.probs[others, :width], report.beliefs.probs[others]
+    )
+    assert torch.equal(
+        merged.beliefs.targets[others, :width], report.beliefs.targets[others]
+    )
     assert not merged.beliefs.probs[others, width:].any()
     filled = merged.ranking.table.filled[others]
     assert filled.sum() == (report.beliefs.probs[others] > 0).sum()
@@ -138,7 +160,8 @@ def test_other_entities_keep_their_beliefs(seed: int, options: dict[str, Any]) -
         assert found.recomputed[source] or target == kept[source]
     mine = found.recomputed
     assert torch.equal(
-        merged.beliefs.targets[mine, : found.beliefs.num_candidates], found.beliefs.targets[mine]
+        merged.beliefs.targets[mine, : found.beliefs.num_candidates],
+        found.beliefs.targets[mine],
     )
 
 
@@ -148,7 +171,9 @@ def test_neighbours_of_entities_with_another_match_are_recomputed() -> None:
         problem = aligned(seed, noise=0.3)
         report, neural = former(problem)
         start = matching_of(report, problem)
-        local = local_of(problem, report, neural, torch.zeros(neural.num_source, dtype=torch.bool))
+        local = local_of(
+            problem, report, neural, torch.zeros(neural.num_source, dtype=torch.bool)
+        )
         # the recomputed entities lost their matches, and find them again
         lost = problem.links[:, 0]
         assert (start.targets[lost] == problem.links[:, 1]).any()
@@ -197,14 +222,18 @@ def test_pairs_and_probabilities_of_other_entities() -> None:
 def test_the_search_of_some_entities_agrees_with_that_of_all(seed: int) -> None:
     problem = aligned(seed)
     similarity, sharpness = problem.similarity, (15.0, 12.0)
-    normaliser = Normaliser()
+    normaliser = SoftmaxNormaliser()
     normaliser.sharpness = sharpness[0]
     neural = normaliser.beliefs(similarity, 3)
     whole = two_sided(similarity, 3, sharpness)
     rows = torch.arange(similarity.num_source) % 4 == 0
-    local = local_of(problem, JointReport(neural, np.zeros((0, 2)), {}, neural.probs), neural, rows)
+    local = local_of(
+        problem, JointReport(neural, np.zeros((0, 2)), {}, neural.probs), neural, rows
+    )
     everyone = Subset.unlabelled(similarity, NO_LABELS)
-    search = LocalSearch(similarity, 3, sharpness, True, local, everyone)
+    search = LocalSearch(
+        similarity, 3, sharpness=sharpness, both=True, local=local, whole=everyone
+    )
     every = as_set(whole.pairs)
     found = as_set(search.pairs)
     assert found <= every and all(local.source[source] for source, _ in found)
@@ -212,7 +241,9 @@ def test_the_search_of_some_entities_agrees_with_that_of_all(seed: int) -> None:
     assert wanted <= found
     sides = search.sides(every_pair(similarity))
     # denominators of other source entities follow from the former probabilities
-    torch.testing.assert_close(sides.log_mass[0], whole.log_mass[0], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        sides.log_mass[0], whole.log_mass[0], atol=1e-4, rtol=1e-4
+    )
     torch.testing.assert_close(sides.log_mass[1], whole.log_mass[1])
     assert search.widen(~rows) and not search.widen(~rows)
     wider = as_set(search.pairs)
@@ -222,7 +253,7 @@ def test_the_search_of_some_entities_agrees_with_that_of_all(seed: int) -> None:
 def test_the_nearest_entities_of_unmatched_targets_are_recomputed() -> None:
     problem = aligned(2)
     similarity = problem.similarity
-    neural = Normaliser().beliefs(similarity, 3)
+    neural = SoftmaxNormaliser().beliefs(similarity, 3)
     nobody = torch.zeros(similarity.num_source, dtype=torch.bool)
     unmatched = torch.arange(similarity.num_target) % 5 == 0
     local = LocalUpdate(nobody, unmatched, unmatched, neural, neural)

@@ -51,7 +51,9 @@ def best_weights(values: Array, *others: Any, least: Array | float = 0.0) -> Arr
 
 
 def fitted(values: Array, slots: Array, ridge: float, prior: float = 1.0) -> Array:
-    return fit_weights(torch.from_numpy(values), torch.from_numpy(slots), ridge, prior).numpy()
+    return fit_weights(
+        torch.from_numpy(values), torch.from_numpy(slots), ridge, prior=prior
+    ).numpy()
 
 
 @settings(deadline=None)
@@ -70,16 +72,24 @@ def test_equals_a_general_optimiser(
     values = scale * rng.normal(size=(num, k, num_rules))
     if kind == "collinear":
         values = values[:, :, :1] * rng.normal(size=num_rules) + 0.1 * values
-    slots = values[:, :, 0].argmax(1) if kind == "separable" else rng.integers(0, k, num)
+    slots = (
+        values[:, :, 0].argmax(1) if kind == "separable" else rng.integers(0, k, num)
+    )
     least, prior, offsets = np.zeros(num_rules), np.ones(num_rules), np.zeros((num, k))
     if own:  # bounds and priors of each rule, offsets of each candidate
         least = rng.choice([-np.inf, -0.5, 0.0, 0.3], num_rules)
         prior = rng.normal(size=num_rules) * 2
-        offsets = rng.normal(size=(num, k)) + np.where(rng.random((num, k)) < 0.3, -np.inf, 0.0)
+        offsets = rng.normal(size=(num, k)) + np.where(
+            rng.random((num, k)) < 0.3, -np.inf, 0.0
+        )
         offsets[np.arange(num), slots] = rng.normal(size=num)
-    given = (torch.from_numpy(array) for array in (values, slots, prior, least, offsets))
+    given = (
+        torch.from_numpy(array) for array in (values, slots, prior, least, offsets)
+    )
     rows, right, priors, bound, shift = given
-    weights = fit_weights(rows, right, ridge, priors, least=bound, offsets=shift).numpy()
+    weights = fit_weights(
+        rows, right, ridge, prior=priors, least=bound, offsets=shift
+    ).numpy()
     if not own:
         np.testing.assert_array_equal(weights, fitted(values, slots, ridge))
     arguments = (values, slots, ridge, prior, offsets)
@@ -113,17 +123,25 @@ def test_bound_does_not_stall_the_descent(seed: int) -> None:
 
 
 def test_without_examples_it_is_the_prior() -> None:
-    weights = fit_weights(torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, 2.0)
+    weights = fit_weights(
+        torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, prior=2.0
+    )
     assert weights.tolist() == [2, 2, 2]
     each, least = torch.tensor([1.0, -2.0, -3.0]), torch.tensor([0.0, -torch.inf, -1.0])
     weights = fit_weights(
-        torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, each, least=least
+        torch.zeros(0, 5, 3),
+        torch.zeros(0, dtype=torch.int64),
+        0.01,
+        prior=each,
+        least=least,
     )
     assert weights.tolist() == [1, -2, -1]
 
 
 def test_link_examples_are_those_whose_target_is_a_candidate() -> None:
-    beliefs = Beliefs(torch.tensor([[5, 3], [0, 1], [2, 4], [7, 6]]), torch.full((4, 2), 0.5))
+    beliefs = Beliefs(
+        torch.tensor([[5, 3], [0, 1], [2, 4], [7, 6]]), torch.full((4, 2), 0.5)
+    )
     rows, slots = link_examples(beliefs, torch.tensor([[3, 6], [0, 1], [2, 2]]))
     assert rows.tolist() == [3, 2]
     assert slots.tolist() == [1, 0]
@@ -136,9 +154,13 @@ def test_on_a_gpu(cuda: torch.device) -> None:
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(500, 7, 3, generator=generator)
     slots = torch.randint(7, (500,), generator=generator)
-    offsets = torch.where(torch.rand(500, 7, generator=generator) < 0.3, -torch.inf, 0.0)
+    offsets = torch.where(
+        torch.rand(500, 7, generator=generator) < 0.3, -torch.inf, 0.0
+    )
     offsets[torch.arange(500), slots] = 0
     expected = fit_weights(values, slots, 0.01, offsets=offsets)
-    weights = fit_weights(values.to(cuda), slots.to(cuda), 0.01, offsets=offsets.to(cuda))
+    weights = fit_weights(
+        values.to(cuda), slots.to(cuda), 0.01, offsets=offsets.to(cuda)
+    )
     assert weights.device.type == "cpu"
     torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)

@@ -8,10 +8,10 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from emea.config.settings.em import TwoWaySettings
 from emea.em import match_model as one_to_one
 from emea.em.match_model import COMPETITION, UNMATCHED, OneToOneModel, PairFeatures
-from emea.em.normaliser import Normaliser
+from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.settings import TwoWaySettings
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.matching.matching_marginals import matching_messages
@@ -20,7 +20,6 @@ from emea.rules.paris import PARIS
 
 from ..matching.random_tables import pairs_of
 from ..matching.test_matching_marginals import exact
-from ..usual import usual
 from .aligned_pairs import Aligned, aligned
 from .test_match_model import all_free, random_features, random_links
 from .test_two_way_step import assert_same, counted, searched, visible
@@ -34,14 +33,16 @@ def pair_features(features: PairFeatures, names: list[str]) -> dict[Pair, np.nda
     found = {}
     for (source, target), place in pairs_of(features.table).items():
         odds = forth[place] - of_source[source] + back[place] - of_target[target]
-        named = {name: float(values[place]) for name, values in features.evidence.items()}
+        named = {
+            name: float(values[place]) for name, values in features.evidence.items()
+        }
         named |= {"similarity": float(odds) / 2, UNMATCHED: -1.0}
         found[source, target] = np.array([named[name] for name in names])
     return found
 
 
 def step(problem: Aligned, **options: Any) -> TwoWayStep:
-    return TwoWayStep(usual(PARIS, problem.pair), num_candidates=4, one_to_one=True, **options)
+    return TwoWayStep(PARIS(problem.pair), num_candidates=4, one_to_one=True, **options)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -56,7 +57,9 @@ def test_beliefs_are_marginals_of_matchings(seed: int) -> None:
     }
     expected = exact(logits)
     belief = model.beliefs(features)[2].exp()
-    found = {pair: float(belief[place]) for pair, place in pairs_of(features.table).items()}
+    found = {
+        pair: float(belief[place]) for pair, place in pairs_of(features.table).items()
+    }
     assert found == pytest.approx(expected, abs=0.05)
     assert (belief[~features.table.filled] == 0).all()
 
@@ -79,7 +82,10 @@ def test_fit_equals_a_general_optimiser(monkeypatch: pytest.MonkeyPatch) -> None
         for side in (0, 1):
             for link in map(tuple, links.tolist()):
                 options = [pair for pair in named if pair[side] == link[side]]
-                values = [[*named[pair], float(received[side][places[pair]])] for pair in options]
+                values = [
+                    [*named[pair], float(received[side][places[pair]])]
+                    for pair in options
+                ]
                 scores = np.array([*(np.array(row) @ weights for row in values), 0.0])
                 right = options.index(link) if link in options else len(options)
                 losses.append(logsumexp(scores) - scores[right])
@@ -101,7 +107,9 @@ def test_the_weight_of_the_competition_stays_between_0_and_1() -> None:
     for seed in range(6):
         model = OneToOneModel(TwoWaySettings(ridge=1e-4))
         features = random_features(seed)
-        model.fit(features, model.examples(features.table, random_links(seed)), all_free())
+        model.fit(
+            features, model.examples(features.table, random_links(seed)), all_free()
+        )
         weights.append(float(model.weights[-1]))
     assert min(weights) >= 0 and max(weights) == 1 and min(weights) < 1
 
@@ -119,7 +127,9 @@ def test_denominators_hold_unlabelled_entities_only() -> None:
     for row, probs in zip(rows, expected, strict=True):
         for slot in settled.table.filled[row].nonzero().squeeze(1).tolist():
             target = int(settled.table.targets[row, slot])
-            assert float(settled.log_probs[0][row, slot].exp()) == pytest.approx(probs[target])
+            assert float(settled.log_probs[0][row, slot].exp()) == pytest.approx(
+                probs[target]
+            )
 
 
 def test_an_earlier_iteration_leaves_no_trace() -> None:
@@ -136,7 +146,7 @@ def test_the_search_behind_q_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> Non
     two_way = step(problem)
     assert not two_way.uses_search
     alone = two_way(problem.similarity, visible(problem))
-    neural = searched(problem, Normaliser())
+    neural = searched(problem, SoftmaxNormaliser())
     similarity = problem.similarity
     searches = counted(monkeypatch)
     assert_same(two_way(similarity, visible(problem), neural), alone)
@@ -153,5 +163,7 @@ def test_the_answer_holds_the_beliefs_themselves() -> None:
 
 @pytest.mark.parametrize("part", ["both_directions", "unmatched"])
 def test_it_needs_both_sides_and_room_for_no_match(part: str) -> None:
-    with pytest.raises(ConfigError, match=r"one_to_one needs em.two_way.both_directions=true"):
+    with pytest.raises(
+        ConfigError, match=r"one_to_one needs em.two_way.both_directions=true"
+    ):
         step(aligned(0), **{part: False})

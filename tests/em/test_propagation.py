@@ -27,7 +27,10 @@ Pair = tuple[int, int]
 
 def random_inclusions(rng: np.random.Generator, pair: GraphPair) -> Subsumption:
     """Of about half the pairs of relations."""
-    num_source, num_target = 2 * pair.source.num_relations, 2 * pair.target.num_relations
+    num_source, num_target = (
+        2 * pair.source.num_relations,
+        2 * pair.target.num_relations,
+    )
     keys = np.flatnonzero(rng.random(num_source * num_target) < 0.5)
     probs = (torch.from_numpy(rng.random(len(keys))).float() for _ in range(2))
     return Subsumption(torch.from_numpy(keys), *probs, num_target)
@@ -96,7 +99,9 @@ def check(
     matching, included = random_matching(rng, pair), random_inclusions(rng, pair)
     graphs = DirectedTriples(pair.source), DirectedTriples(pair.target)
     similarity = random_similarity(seed, pair)
-    found = Propagation(*graphs, num_pairs, least_evidence)(matching, included, similarity, free)
+    found = Propagation(*graphs, num_pairs, least_evidence)(
+        matching, included, similarity, free
+    )
     kept = list(zip(*(ids.tolist() for ids in found), strict=True))
     assert len(set(kept)) == len(kept)
     doubts = all_implied(pair, matching, included, least_evidence, max_members)
@@ -126,7 +131,10 @@ def test_equals_brute_force(
 ) -> None:
     for module in (implied_pairs, propagation):
         monkeypatch.setattr(module, "EVIDENCE_PER_BLOCK", {"cpu": block})
-    assert sum(check(overlapping_pair(seed, 9), seed, num_pairs, least_evidence) for seed in (0, 1))
+    assert sum(
+        check(overlapping_pair(seed, 9), seed, num_pairs, least_evidence)
+        for seed in (0, 1)
+    )
 
 
 def test_large_groups_imply_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +154,9 @@ def test_labelled_entities_have_no_implied_pairs() -> None:
 
 
 @given(pairs(), st.integers(0, 2**32), st.integers(1, 4))
-def test_equals_brute_force_on_odd_graphs(pair: GraphPair, seed: int, num_pairs: int) -> None:
+def test_equals_brute_force_on_odd_graphs(
+    pair: GraphPair, seed: int, num_pairs: int
+) -> None:
     check(pair, seed, num_pairs, 0.01)
 
 
@@ -165,7 +175,11 @@ def test_nothing_matched_implies_nothing() -> None:
 def test_smallest_values_of_groups(place: int) -> None:
     rng = np.random.default_rng(0)
     values, groups = rng.integers(-9, 1, 60), rng.integers(0, 20, 60)
-    found = smallest_of_groups(torch.from_numpy(values), torch.from_numpy(groups), 25, place, 1)
+    found = smallest_of_groups(
+        torch.from_numpy(values), torch.from_numpy(groups), 25, place, 1
+    )
     own = [sorted(values[groups == group].tolist()) for group in range(25)]
-    assert found.tolist() == [numbers[place - 1] if len(numbers) >= place else 1 for numbers in own]
+    assert found.tolist() == [
+        numbers[place - 1] if len(numbers) >= place else 1 for numbers in own
+    ]
     assert {len(numbers) for numbers in own} & {0, place}

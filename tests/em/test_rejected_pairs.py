@@ -24,20 +24,30 @@ Configs = Callable[..., DictConfig]
 
 
 def test_excluded_pairs_have_no_probability() -> None:
-    beliefs = Beliefs(torch.tensor([[3, 1], [0, 3]]), torch.tensor([[0.6, 0.3], [0.5, 0.5]]))
+    beliefs = Beliefs(
+        torch.tensor([[3, 1], [0, 3]]), torch.tensor([[0.6, 0.3], [0.5, 0.5]])
+    )
     step = ExcludedPairs(NoStep(), of_rejected(np.array([[0, 3], [1, 1]])))
     found = step.possible(beliefs)
     assert torch.equal(found.probs, torch.tensor([[0, 0.3], [0.5, 0.5]]))
     pairs = ScoredPairs(torch.tensor([0, 0, 1]), torch.tensor([3, 1, 3]), torch.rand(3))
-    assert pairs.among(torch.tensor([[0, 3], [1, 1]]), 4).tolist() == [True, False, False]
+    assert pairs.among(torch.tensor([[0, 3], [1, 1]]), 4).tolist() == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("em", ["paper", "dual"])
-def test_rejected_answers_do_not_come_back(em: str, tiny_config: Configs, tmp_path: Path) -> None:
+def test_rejected_answers_do_not_come_back(
+    em: str, tiny_config: Configs, tmp_path: Path
+) -> None:
     config = tiny_config("model=lightea", f"em={em}", "em.iterations=1")
     pair = load_pair(config)
     first = run_job(config, tmp_path / "first", pair=pair)
-    known = np.concatenate([first.split.supervision.train, first.split.supervision.validation])
+    known = np.concatenate(
+        [first.split.supervision.train, first.split.supervision.validation]
+    )
     free = np.setdiff1d(np.arange(150), known[:, 0])
     rejected = np.stack([free, first.beliefs.best_targets().numpy()[free]], axis=1)
     second = run_job(config, tmp_path / "second", pair=replace(pair, rejected=rejected))
@@ -58,7 +68,9 @@ class FixedStep(JointStep):
     ) -> JointReport:
         labels = np.stack([np.arange(4), np.arange(4)], axis=1)
         weights = torch.arange(4.0) if self.uses_search else None
-        return JointReport(neural.beliefs, labels, {}, torch.zeros(4), label_weights=weights)
+        return JointReport(
+            neural.beliefs, labels, {}, torch.zeros(4), label_weights=weights
+        )
 
 
 def report_of(step: JointStep) -> JointReport:
@@ -82,7 +94,11 @@ def test_rejected_pairs_are_no_labels(weighted: bool) -> None:
     assert joint.labels.tolist() == [[0, 0], [1, 1], [3, 3]]
     assert joint.beliefs.probs[:, 0].tolist() == [0.5, 0.5, 0.0, 0.5]
     if weighted:
-        assert joint.label_weights is not None and joint.label_weights.tolist() == [0, 1, 3]
+        assert joint.label_weights is not None and joint.label_weights.tolist() == [
+            0,
+            1,
+            3,
+        ]
     else:
         assert joint.label_weights is None
 

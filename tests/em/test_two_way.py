@@ -8,13 +8,13 @@ import torch
 from scipy.special import softmax
 from torch import Tensor
 
-from emea.config.settings.em import TwoWaySettings
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em import normaliser, two_way
 from emea.em.m_step import FEW_EXAMPLES
 from emea.em.normaliser import DEFAULT_SHARPNESS, fitted_sharpness
+from emea.em.settings import TwoWaySettings
 from emea.em.two_way import TwoWayBeliefs
 from emea.matching.pair_table import LabelledSlots, PairTable
 from emea.matching.similarity import Similarity
@@ -26,7 +26,9 @@ from .aligned_pairs import Aligned, aligned, as_dict
 NO_LINKS = torch.zeros(0, 2, dtype=torch.int64)
 
 
-def believed(rows: list[list[float]], scores: list[list[float]] | None = None) -> TwoWayBeliefs:
+def believed(
+    rows: list[list[float]], scores: list[list[float]] | None = None
+) -> TwoWayBeliefs:
     """Given probabilities of all pairs of a small table; those of 0 are empty slots."""
     probs = torch.tensor(rows, dtype=torch.float64)
     targets = torch.arange(probs.shape[1]).expand(probs.shape)
@@ -40,10 +42,14 @@ def believed(rows: list[list[float]], scores: list[list[float]] | None = None) -
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"both_directions": False}, {"one_to_one": True}], ids=["two-way", "one", "1:1"]
+    "options",
+    [{}, {"both_directions": False}, {"one_to_one": True}],
+    ids=["two-way", "one", "1:1"],
 )
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_labelled_pairs_are_certain_and_exclusive(rounds: int, options: dict[str, bool]) -> None:
+def test_labelled_pairs_are_certain_and_exclusive(
+    rounds: int, options: dict[str, bool]
+) -> None:
     problem = aligned(4, noise=3.0)
     settled = problem.settled(propagation=rounds, **options)
     beliefs, labels = as_dict(settled), set(map(tuple, problem.labels.tolist()))
@@ -83,7 +89,9 @@ def test_the_first_sweep_starts_from_the_encoders_beliefs(both: bool) -> None:
         for side, sharpness in enumerate(settled.sharpness)
     )
     (table, probs) = seen[0]
-    expected = torch.from_numpy(forth * back if both else forth).gather(1, table.targets)
+    expected = torch.from_numpy(forth * back if both else forth).gather(
+        1, table.targets
+    )
     expected = LabelledSlots.of(table, problem.labels).put_into(expected.log()).exp()
     torch.testing.assert_close(probs, expected)
     assert settled.num_updates == 1
@@ -107,7 +115,9 @@ def test_one_more_sweep_than_needed_changes_no_more_than_the_limit(
 
 def test_neighbours_bring_pairs_the_encoder_does_not_see() -> None:
     problem = aligned(4, noise=3.0)
-    alone, helped = (set(as_dict(problem.settled(propagation=rounds))) for rounds in (0, 1))
+    alone, helped = (
+        set(as_dict(problem.settled(propagation=rounds))) for rounds in (0, 1)
+    )
     assert alone < helped
     links = set(map(tuple, problem.pair.links.tolist()))
     assert len(links & helped) > len(links & alone)
@@ -133,18 +143,35 @@ def test_implied_pairs_never_push_out_a_label(width: int) -> None:
         # entity 0 prefers target 0, which prefers 1; entity 2 prefers target 1, which prefers 0
         ([[0.5, 0.4, 0], [0.6, 0.2, 0.1], [0, 0.3, 0]], None, [NO_MATCH, 0, NO_MATCH]),
         ([[0.5, 0.1, 0], [0.5, 0.2, 0], [0, 0.1, 0.3]], None, [NO_MATCH, NO_MATCH, 2]),
-        ([[0.5, 0.5, 0.1], [0.1, 0.1, 0.4]], [[0.9, 0.8, 0.1], [0.1, 0.1, 0.4]], [0, 2]),
-        ([[0.5, 0.5, 0.1], [0.1, 0.1, 0.4]], [[0.9, 0.9, 0.1], [0.1, 0.1, 0.4]], [NO_MATCH, 2]),
+        (
+            [[0.5, 0.5, 0.1], [0.1, 0.1, 0.4]],
+            [[0.9, 0.8, 0.1], [0.1, 0.1, 0.4]],
+            [0, 2],
+        ),
+        (
+            [[0.5, 0.5, 0.1], [0.1, 0.1, 0.4]],
+            [[0.9, 0.9, 0.1], [0.1, 0.1, 0.4]],
+            [NO_MATCH, 2],
+        ),
         ([[0.5, 0.1], [0, 0]], None, [0, NO_MATCH]),
     ],
-    ids=["mutual", "tie for a target", "encoder decides", "encoder ties as well", "no pairs"],
+    ids=[
+        "mutual",
+        "tie for a target",
+        "encoder decides",
+        "encoder ties as well",
+        "no pairs",
+    ],
 )
 def test_mutual_pairs_choose_each_other(
     rows: list[list[float]], scores: list[list[float]] | None, expected: list[int]
 ) -> None:
     matching = believed(rows, scores).mutual()
     assert matching.targets.tolist() == expected
-    probs = [0.0 if at == NO_MATCH else row[at] for row, at in zip(rows, expected, strict=True)]
+    probs = [
+        0.0 if at == NO_MATCH else row[at]
+        for row, at in zip(rows, expected, strict=True)
+    ]
     assert matching.probs.tolist() == pytest.approx(probs)
     assert matching.num_target == len(rows[0])
 
@@ -179,15 +206,23 @@ def test_new_names_of_entities_change_nothing_but_the_names(
     renamed_problem = problem.relabelled(source_ids, target_ids)
     one, other = (
         given.settled(
-            num_pairs=num_pairs, both_directions=both, propagation=2, one_to_one=kind == "1:1"
+            num_pairs=num_pairs,
+            both_directions=both,
+            propagation=2,
+            one_to_one=kind == "1:1",
         )
         for given in (problem, renamed_problem)
     )
-    renamed = {(source_ids[s], target_ids[t]): value for (s, t), value in as_dict(one).items()}
+    renamed = {
+        (source_ids[s], target_ids[t]): value for (s, t), value in as_dict(one).items()
+    }
     # one-to-one: the passes may end one earlier or later, within their tolerance
     allowed = max(rounding((1 + both) * num_links), 1e-6 if kind == "1:1" else 0.0)
     assert as_dict(other) == pytest.approx(renamed, abs=allowed)
-    assert (other.num_updates, other.sharpness) == (one.num_updates, pytest.approx(one.sharpness))
+    assert (other.num_updates, other.sharpness) == (
+        one.num_updates,
+        pytest.approx(one.sharpness),
+    )
     moved = {(source_ids[s], target_ids[t]) for s, t in one.mutual().pairs().tolist()}
     assert set(map(tuple, other.mutual().pairs().tolist())) == moved
 
@@ -195,7 +230,9 @@ def test_new_names_of_entities_change_nothing_but_the_names(
 def bare(problem: Aligned) -> Aligned:
     """The same without any triple."""
     nothing = KnowledgeGraph(np.zeros((0, 3), dtype=np.int64), 20, 1)
-    return replace(problem, pair=GraphPair("bare", nothing, nothing, problem.pair.links))
+    return replace(
+        problem, pair=GraphPair("bare", nothing, nothing, problem.pair.links)
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,7 +259,10 @@ def test_each_side_has_a_sharpness_of_its_own() -> None:
     problem = aligned(6)
     forth, back = fitted_sharpness(problem.similarity, problem.links)
     reversed_links = problem.links.flip(1)
-    assert fitted_sharpness(problem.similarity.reversed(), reversed_links) == (back, forth)
+    assert fitted_sharpness(problem.similarity.reversed(), reversed_links) == (
+        back,
+        forth,
+    )
     assert forth != back
 
 
@@ -236,7 +276,9 @@ def test_the_fit_of_the_sharpness_holds_no_more_than_a_block(
     sizes = []
     scores = Similarity.scores
 
-    def counted(self: Similarity, rows: Tensor, columns: Tensor | None = None) -> Tensor:
+    def counted(
+        self: Similarity, rows: Tensor, columns: Tensor | None = None
+    ) -> Tensor:
         sizes.append(len(rows) * self.num_target)
         return scores(self, rows, columns)
 

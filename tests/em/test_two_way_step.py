@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from emea.data.protocol import Visible
-from emea.em.normaliser import Normaliser
+from emea.em.normaliser import Normaliser, SoftmaxNormaliser
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.em.two_way_step import TwoWayStep, calibrated
 from emea.errors import ConfigError
@@ -20,7 +20,6 @@ from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 
 from ..matching.random_tables import pairs_of
-from ..usual import usual
 from .aligned_pairs import ALL_OFF, Aligned, aligned
 
 PARTS = [{name: value} for name, value in ALL_OFF.items()]
@@ -41,10 +40,12 @@ def visible(problem: Aligned) -> Visible:
 
 
 def step(problem: Aligned, **options: Any) -> TwoWayStep:
-    return TwoWayStep(usual(PARIS, problem.pair), num_candidates=4, **options)
+    return TwoWayStep(PARIS(problem.pair), num_candidates=4, **options)
 
 
-def reported(problem: Aligned, pool: np.ndarray | None = None, **options: Any) -> JointReport:
+def reported(
+    problem: Aligned, pool: np.ndarray | None = None, **options: Any
+) -> JointReport:
     seen = replace(visible(problem), label_pool=pool)
     return step(problem, **options)(problem.similarity, seen)
 
@@ -63,7 +64,7 @@ def test_any_part_can_be_off_alone(part: dict[str, Any]) -> None:
 
 def test_a_rule_without_evidence_for_pairs_is_refused() -> None:
     with pytest.raises(ConfigError, match="needs rule=paris, got AvoidConflict"):
-        TwoWayStep(usual(AvoidConflict, aligned(0).pair), num_candidates=4)
+        TwoWayStep(AvoidConflict(aligned(0).pair), num_candidates=4)
 
 
 def test_labels_are_mutual_pairs_with_their_belief() -> None:
@@ -72,11 +73,19 @@ def test_labels_are_mutual_pairs_with_their_belief() -> None:
     ranking, weights = report.ranking, report.label_weights
     assert ranking is not None and weights is not None
     places = pairs_of(ranking.table)
-    belief = {pair: float(ranking.scores[place].exp()) for pair, place in places.items()}
+    belief = {
+        pair: float(ranking.scores[place].exp()) for pair, place in places.items()
+    }
     assert 0 < len(report.labels) == len(weights)
-    for (source, target), weight in zip(report.labels.tolist(), weights.tolist(), strict=True):
+    for (source, target), weight in zip(
+        report.labels.tolist(), weights.tolist(), strict=True
+    ):
         assert weight == pytest.approx(belief[source, target])
-        rivals = [p for pair, p in belief.items() if (pair[0] == source) != (pair[1] == target)]
+        rivals = [
+            p
+            for pair, p in belief.items()
+            if (pair[0] == source) != (pair[1] == target)
+        ]
         assert belief[source, target] > max(rivals)
     assert len(set(report.labels[:, 1].tolist())) == len(report.labels)
 
@@ -86,7 +95,9 @@ def test_without_mutual_labels_each_entity_has_its_best() -> None:
     report = reported(problem, mutual_labels=False)
     ranking = report.ranking
     assert ranking is not None
-    best = ranking.table.targets.gather(1, ranking.scores.argmax(1, keepdim=True)).squeeze(1)
+    best = ranking.table.targets.gather(
+        1, ranking.scores.argmax(1, keepdim=True)
+    ).squeeze(1)
     free = sorted(set(range(20)) - set(problem.labels[:, 0].tolist()))
     assert report.labels.tolist() == [[source, int(best[source])] for source in free]
 
@@ -126,7 +137,9 @@ def test_compatibility_is_that_of_the_nearest_candidate() -> None:
     two_way = step(problem)
     report = two_way(problem.similarity, visible(problem))
     settled = two_way.two_way(problem.similarity, problem.labels, problem.links)
-    for row, nearest in enumerate(problem.similarity.scores(torch.arange(20)).argmax(1).tolist()):
+    for row, nearest in enumerate(
+        problem.similarity.scores(torch.arange(20)).argmax(1).tolist()
+    ):
         slot = settled.table.targets[row].tolist().index(nearest)
         noisy_or = 1 - settled.evidence.log_doubt[row, slot].exp()
         assert float(report.compatibility[row]) == pytest.approx(float(noisy_or))
@@ -164,9 +177,9 @@ def assert_same(one: JointReport, other: JointReport) -> None:
 @pytest.mark.parametrize(
     ("normaliser", "given", "num_searches"),
     [
-        (Normaliser(), {}, 1),
-        (Normaliser(), {"num_fitted": 2}, 2),
-        (Normaliser(), {"k": 3}, 2),
+        (SoftmaxNormaliser(), {}, 1),
+        (SoftmaxNormaliser(), {"num_fitted": 2}, 2),
+        (SoftmaxNormaliser(), {"k": 3}, 2),
     ],
     ids=["the same", "other links", "fewer candidates"],
 )
@@ -196,7 +209,9 @@ def overconfident(seed: int = 0, size: int = 4000) -> tuple[Beliefs, torch.Tenso
     best = rng.uniform(0.5, 0.999, size)
     probs = np.stack([best, (1 - best) * 0.6, (1 - best) * 0.3], axis=1)
     right = rng.random(size) < expit(logit(best) / 2)
-    targets = np.stack([np.arange(size), np.arange(size) + 1, np.arange(size) + 2], axis=1)
+    targets = np.stack(
+        [np.arange(size), np.arange(size) + 1, np.arange(size) + 2], axis=1
+    )
     links = np.stack([np.arange(size), np.arange(size) + np.where(right, 0, 1)], axis=1)
     beliefs = Beliefs(torch.from_numpy(targets), torch.from_numpy(probs))
     return beliefs, torch.from_numpy(links)
@@ -210,10 +225,14 @@ def test_calibration_equals_a_general_optimiser(ridge: float) -> None:
 
     def loss(w: np.ndarray) -> float:
         z = w[0] * x + w[1]
-        penalty = 100 / 60 * ridge / 2 * ((w[0] - 1) ** 2 + w[1] ** 2)  # as among 100 links
+        penalty = (
+            100 / 60 * ridge / 2 * ((w[0] - 1) ** 2 + w[1] ** 2)
+        )  # as among 100 links
         return float(np.mean(np.log1p(np.exp(z)) - y * z) + penalty)
 
-    found = minimize(loss, [1.0, 0.0], bounds=[(0, None), (None, None)], method="L-BFGS-B").x
+    found = minimize(
+        loss, [1.0, 0.0], bounds=[(0, None), (None, None)], method="L-BFGS-B"
+    ).x
     expected = expit(found[0] * x + found[1])
     best = calibrated(beliefs, links, ridge).probs[:, 0].numpy()
     np.testing.assert_allclose(best, expected, atol=1e-4)
@@ -230,6 +249,8 @@ def test_the_order_stays_and_rows_are_probabilities() -> None:
         first, second = changed.probs[:, 0], changed.probs[:, 1]
         assert (first >= second).all()
     assert calibrated(beliefs, links[:0]) is beliefs
-    gaps = Beliefs(torch.tensor([[3, 0], [4, 5]]), torch.tensor([[0.9, 0.0], [0.0, 0.0]]))
+    gaps = Beliefs(
+        torch.tensor([[3, 0], [4, 5]]), torch.tensor([[0.9, 0.0], [0.0, 0.0]])
+    )
     changed = calibrated(gaps, torch.tensor([[0, 3]]))
     assert changed.probs[0, 1] == 0 and (changed.probs[1] == 0).all()

@@ -51,7 +51,9 @@ def independent(q: Array) -> Array:
 def elbo(model: EnumeratedModel, q: Array) -> float:
     """Eq. 9."""
     joint_q = independent(q)
-    return float((joint_q * log_joint_with_labels(model)).sum() - xlogy(joint_q, joint_q).sum())
+    return float(
+        (joint_q * log_joint_with_labels(model)).sum() - xlogy(joint_q, joint_q).sum()
+    )
 
 
 def summand(model: EnumeratedModel, u: int, q: Array) -> float:
@@ -83,7 +85,9 @@ def test_kl_is_the_evidence_less_the_elbo(seed: int) -> None:
 @SEEDS
 @pytest.mark.parametrize("u", UNLABELLED)
 @pytest.mark.parametrize("objective", ["summand", "elbo"])
-def test_q_star_is_the_best_row_for_one_entity(seed: int, u: int, objective: str) -> None:
+def test_q_star_is_the_best_row_for_one_entity(
+    seed: int, u: int, objective: str
+) -> None:
     model = random_model(seed)
     beliefs = random_beliefs(model, seed, LABELS)
     q = dense(beliefs)
@@ -91,9 +95,13 @@ def test_q_star_is_the_best_row_for_one_entity(seed: int, u: int, objective: str
 
     def value(row: Array) -> float:
         changed = with_row(q, u, row)
-        return elbo(model, changed) if objective == "elbo" else summand(model, u, changed)
+        return (
+            elbo(model, changed) if objective == "elbo" else summand(model, u, changed)
+        )
 
-    found = minimize(lambda logits: -value(softmax(logits)), np.zeros(3), options={"gtol": 1e-8})
+    found = minimize(
+        lambda logits: -value(softmax(logits)), np.zeros(3), options={"gtol": 1e-8}
+    )
     assert value(star) == pytest.approx(-found.fun, abs=1e-8)
     np.testing.assert_allclose(star, softmax(found.x), atol=1e-4)
     rng = np.random.default_rng(seed)
@@ -136,7 +144,9 @@ def test_updating_all_entities_at_once_may_lower_the_elbo() -> None:
     # entities 0 and 1 should agree, 2 and 3 play no part; both give way and change places:
     # one block of all entities is the paper's algorithm, not coordinate ascent
     agree, flat = np.eye(3)[..., None], np.zeros((3, 1))
-    model = EnumeratedModel(3, [(0, 1), (2,), (3,)], [agree, flat, flat], np.array([6.0]))
+    model = EnumeratedModel(
+        3, [(0, 1), (2,), (3,)], [agree, flat, flat], np.array([6.0])
+    )
     probs = torch.tensor([[0.5, 0.4, 0.1], [0.4, 0.5, 0.1], [0.4, 0.3, 0.3], [0, 1, 0]])
     beliefs = Beliefs(torch.arange(3).repeat(4, 1), probs.double())
     block = e_step(model, beliefs)
@@ -158,5 +168,7 @@ def test_pseudolikelihood_recovers_the_weights_that_drew_the_labels() -> None:
     rule, assignments = TableRule(model), list(model.assignments())
     values = torch.stack([rule(certain(assignments[state], 3)) for state in states])
     labels = torch.tensor([assignments[state] for state in states])
-    fitted = fit_weights(values[index].flatten(0, 1), labels[index].flatten(), ridge=0.0)
+    fitted = fit_weights(
+        values[index].flatten(0, 1), labels[index].flatten(), ridge=0.0
+    )
     np.testing.assert_allclose(fitted, model.weights, atol=0.15)

@@ -32,7 +32,9 @@ def random_ranking(rng: np.random.Generator, scores: np.ndarray) -> PairRanking:
     return PairRanking(table, torch.from_numpy(values.astype(np.float32)))
 
 
-def keys_of(ranking: PairRanking, scores: np.ndarray, row: int, reverse: bool) -> dict[int, Key]:
+def keys_of(
+    ranking: PairRanking, scores: np.ndarray, row: int, reverse: bool
+) -> dict[int, Key]:
     """By entity of the other side: smaller keys come first."""
     places = pairs_of(ranking.table)
     keys: dict[int, Key] = {}
@@ -52,19 +54,23 @@ def rank(keys: dict[int, Key], target: int, pool: set[int]) -> float:
     return 1 + sum(key < keys[target] for key in others) + (equal - 1) / 2
 
 
-def assert_as_sorted(scores: np.ndarray, seed: int, reverse: bool, pooled: bool) -> None:
+def assert_as_sorted(
+    scores: np.ndarray, seed: int, reverse: bool, pooled: bool
+) -> None:
     rng = np.random.default_rng(seed)
     ranking = random_ranking(rng, scores)
     num_links = rng.integers(0, NUM_TARGET + 1)
     sides = [rng.permutation(size)[:num_links] for size in (NUM_SOURCE, NUM_TARGET)]
-    links: IntArray = np.stack(sides[::-1] if reverse else sides, axis=1).astype(np.int64)
+    links: IntArray = np.stack(sides[::-1] if reverse else sides, axis=1).astype(
+        np.int64
+    )
     num_others = NUM_SOURCE if reverse else NUM_TARGET
     extra = rng.permutation(num_others)[:2]
     pool = np.union1d(links[:, 1], extra) if pooled else None
     similarity = from_scores(scores)
     similarity = similarity.reversed() if reverse else similarity
     neural = link_ranks(similarity, links, pool)
-    fused = fused_ranks(neural, similarity, ranking, links, pool, reverse)
+    fused = fused_ranks(neural, similarity, ranking, links, pool=pool, reverse=reverse)
     among = set((links[:, 1] if pool is None else pool).tolist())
     for index, (row, target) in enumerate(links.tolist()):
         keys = keys_of(ranking, scores, row, reverse)
@@ -92,7 +98,9 @@ def test_equal_entities_tie_with_any_rounding() -> None:
     for num_ranked in (0, 1, 25):
         targets = torch.arange(max(1, num_ranked)).unsqueeze(0)
         filled = torch.full(targets.shape, num_ranked > 0)
-        table = PairTable(targets, similarity.scores(torch.tensor([0]))[:, targets[0]], filled, 40)
+        table = PairTable(
+            targets, similarity.scores(torch.tensor([0]))[:, targets[0]], filled, 40
+        )
         ranking = PairRanking(table, -targets.float())
         links = np.array([[0, 39]])
         neural = link_ranks(similarity, links)
@@ -103,7 +111,9 @@ def test_equal_entities_tie_with_any_rounding() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("reverse", [False, True])
-def test_on_a_gpu(cuda: torch.device, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_gpu(
+    cuda: torch.device, reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def moved(value: T) -> T:
         names = [n for n, v in vars(value).items() if isinstance(v, torch.Tensor)]
         return replace(value, **{n: getattr(value, n).to(cuda) for n in names})

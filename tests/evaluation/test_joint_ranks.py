@@ -37,7 +37,9 @@ def rank_in(order: list[int], target: int, pool: set[int]) -> int:
 
 @settings(deadline=None)
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 8), st.integers(0, 2**32))
-def test_equals_a_sorted_list(num_target: int, k: int, num_links: int, seed: int) -> None:
+def test_equals_a_sorted_list(
+    num_target: int, k: int, num_links: int, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     num_source, k = 8, min(k, num_target)
     # distinct scores: what neural ties mean is the ranks' own affair
@@ -45,14 +47,23 @@ def test_equals_a_sorted_list(num_target: int, k: int, num_links: int, seed: int
     probs = rng.choice([0.0, 0.2, 0.5], (num_source, k))
     num_links = min(num_links, num_target)
     links: IntArray = np.stack(
-        [rng.permutation(num_source)[:num_links], rng.permutation(num_target)[:num_links]], axis=1
+        [
+            rng.permutation(num_source)[:num_links],
+            rng.permutation(num_target)[:num_links],
+        ],
+        axis=1,
     ).astype(np.int64)
     candidates = np.argsort(-scores, axis=1)[:, :k]
     beliefs = Beliefs(torch.from_numpy(candidates.copy()), torch.from_numpy(probs))
     everything, pool = set(range(num_target)), set(links[:, 1].tolist())
     neural = Ranks(
         *(
-            np.array([rank_in(joint_order(scores[e], probs[e][:0]), t, among) for e, t in links])
+            np.array(
+                [
+                    rank_in(joint_order(scores[e], probs[e][:0]), t, among)
+                    for e, t in links
+                ]
+            )
             for among in (pool, everything)
         )
     )
@@ -69,17 +80,25 @@ def test_equals_a_sorted_list(num_target: int, k: int, num_links: int, seed: int
 
 
 def test_a_target_beyond_all_candidates_has_no_rank() -> None:
-    ranks = candidate_ranks(Beliefs(torch.tensor([[0, 1]]), torch.ones(1, 2)), np.array([[0, 7]]))
+    ranks = candidate_ranks(
+        Beliefs(torch.tensor([[0, 1]]), torch.ones(1, 2)), np.array([[0, 7]])
+    )
     assert ranks.in_all.tolist() == ranks.in_pool.tolist() == [np.inf]
 
 
 def test_ties_keep_the_neural_order_and_strangers_their_rank() -> None:
-    beliefs = Beliefs(torch.tensor([[4, 2, 0]] * 3), torch.tensor([[0.3, 0.3, 0.4]] * 3))
+    beliefs = Beliefs(
+        torch.tensor([[4, 2, 0]] * 3), torch.tensor([[0.3, 0.3, 0.4]] * 3)
+    )
     links = np.array([[0, 4], [1, 2], [2, 3]])
     neural = Ranks(in_pool=np.array([1.0, 2.0, 3.0]), in_all=np.array([1.0, 2.0, 4.5]))
     joint = joint_ranks(neural, similarity_of(np.zeros((3, 5))), beliefs, links)
     assert joint.in_all.tolist() == [2, 3, 4.5]
-    assert joint.in_pool.tolist() == [1, 2, 3]  # target 0 is no link's, so not in the pool
+    assert joint.in_pool.tolist() == [
+        1,
+        2,
+        3,
+    ]  # target 0 is no link's, so not in the pool
 
 
 @pytest.mark.parametrize("num_pairs", [1, 2**20])
@@ -110,7 +129,8 @@ def test_on_a_gpu(cuda: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = rng.integers(0, 20, (num_source, num_target))
     targets = np.array([rng.permutation(num_target)[:30] for _ in range(num_source)])
     beliefs = Beliefs(
-        torch.from_numpy(targets), torch.from_numpy(rng.choice([0.0, 0.2, 0.5], targets.shape))
+        torch.from_numpy(targets),
+        torch.from_numpy(rng.choice([0.0, 0.2, 0.5], targets.shape)),
     )
     sides = [rng.permutation(size)[:150] for size in (num_source, num_target)]
     links: IntArray = np.stack(sides, axis=1)
@@ -121,7 +141,9 @@ def test_on_a_gpu(cuda: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
         similarity = similarity_of(scores, scope)
         expected = joint_ranks(neural, similarity, beliefs, links)
         names = "source", "target", "source_offset", "target_offset"
-        on_gpu = replace(similarity, **{n: getattr(similarity, n).to(cuda) for n in names})
+        on_gpu = replace(
+            similarity, **{n: getattr(similarity, n).to(cuda) for n in names}
+        )
         moved = Beliefs(beliefs.targets.to(cuda), beliefs.probs.to(cuda))
         for num_pairs in (2**24, 500):
             monkeypatch.setitem(module.PAIRS_PER_BLOCK, "cuda", num_pairs)

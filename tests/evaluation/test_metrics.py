@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.config.settings.cardinality import Cardinality
+from emea.data.settings import Cardinality
 from emea.evaluation.metrics import (
     NUM_BINS,
     accuracy_by_degree,
@@ -38,7 +38,9 @@ def test_a_mapping_by_hand(
 ) -> None:
     metrics = mapping_metrics(predicted, GOLD, num_missed)
     names = ("precision", "recall", "f1", "num_predicted")
-    assert metrics == pytest.approx(dict(zip(names, (*expected, len(predicted)), strict=True)))
+    assert metrics == pytest.approx(
+        dict(zip(names, (*expected, len(predicted)), strict=True))
+    )
     unknown = mapping_metrics(predicted, NONE)
     assert all(np.isnan(unknown[key]) for key in names[:3])
     assert unknown["num_predicted"] == len(predicted)
@@ -84,13 +86,17 @@ def test_nothing_said_is_nothing_right() -> None:
 
 
 @pytest.mark.parametrize("cardinality", Cardinality)
-def test_known_links_decide_the_pairs_of_their_source_entities(cardinality: Cardinality) -> None:
+def test_known_links_decide_the_pairs_of_their_source_entities(
+    cardinality: Cardinality,
+) -> None:
     pairs, known = np.array([[0, 1], [0, 2], [1, 2]]), np.array([[0, 2], [3, 1]])
     unknown = [[1, 2]] if cardinality.one_target else [[0, 1], [1, 2]]
     assert unknown_pairs(pairs, known, cardinality).tolist() == unknown
 
 
-ENTITIES = st.lists(st.tuples(st.sampled_from([1.0, 1.5, 2.0, 9.0]), st.integers(0, 40)))
+ENTITIES = st.lists(
+    st.tuples(st.sampled_from([1.0, 1.5, 2.0, 9.0]), st.integers(0, 40))
+)
 
 
 def looped(entities: list[tuple[float, int]]) -> list[dict[str, float]]:
@@ -99,7 +105,11 @@ def looped(entities: list[tuple[float, int]]) -> list[dict[str, float]]:
         hits = [rank == 1 for rank, degree in entities if start <= degree < end]
         if hits:
             rows.append(
-                {"min_degree": start, "num_entities": len(hits), "hit@1": sum(hits) / len(hits)}
+                {
+                    "min_degree": start,
+                    "num_entities": len(hits),
+                    "hit@1": sum(hits) / len(hits),
+                }
             )
     return rows
 
@@ -126,7 +136,9 @@ def test_equals_a_count(seed: int) -> None:
     numbers = compatibility_metrics(values, targets, judged, linked)
     seen = [values[e] if targets[e] >= 0 else 0.0 for e in judged]
     answered = [e for e in judged if targets[e] >= 0]
-    shared = [any(targets[o] == targets[e] and o != e for o in linked) for e in answered]
+    shared = [
+        any(targets[o] == targets[e] and o != e for o in linked) for e in answered
+    ]
     assert numbers["mean"] == pytest.approx(np.mean(seen))
     assert numbers["conflicts"] == pytest.approx(np.mean(shared) if shared else 0.0)
     assert numbers["num_unmatched"] == len(judged) - len(answered)
@@ -135,7 +147,9 @@ def test_equals_a_count(seed: int) -> None:
 
 
 def test_without_judged_entities_there_is_no_mean() -> None:
-    numbers = compatibility_metrics(np.ones(2), np.zeros(2, dtype=np.int64), *[NO_ENTITIES] * 2)
+    numbers = compatibility_metrics(
+        np.ones(2), np.zeros(2, dtype=np.int64), *[NO_ENTITIES] * 2
+    )
     assert math.isnan(numbers["mean"]) and math.isnan(numbers["conflicts"])
     assert (sum(numbers["histogram"]), numbers["num_unmatched"]) == (0, 0)
 

@@ -18,9 +18,9 @@ from emea.evaluation.ranks import (
     link_ranks,
     matched_metrics,
     matched_ranks,
-    rank_counts,
     ranking_metrics,
 )
+from emea.kernels.rank_counts import rank_counts
 
 from ..matching.random_tables import from_scores
 
@@ -123,21 +123,34 @@ def test_links_that_no_method_can_find_have_the_worst_rank_and_no_hit() -> None:
     )
     assert in_all["mr"] == pytest.approx((3 + 8 + 9 + 20 + 20) / 5)
     in_all = ranking_metrics(ranks.in_all)
-    assert both_pools(ranks) == {**ranking_metrics(ranks.in_pool), "all_targets": in_all}
-    matched = Ranks(in_pool=np.array([1.0, np.inf, 1.0]), in_all=np.array([1.0, np.inf, 1.0]))
+    assert both_pools(ranks) == {
+        **ranking_metrics(ranks.in_pool),
+        "all_targets": in_all,
+    }
+    matched = Ranks(
+        in_pool=np.array([1.0, np.inf, 1.0]), in_all=np.array([1.0, np.inf, 1.0])
+    )
     assert matched_metrics(matched, 2 / 5)["hit@1"] == pytest.approx(2 / 5)
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1.0, 2.0, 2.5, 7.0])), max_size=8),
+    st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from([1.0, 2.0, 2.5, 7.0])), max_size=8
+    ),
 )
 def test_other_right_targets_do_not_count(rows: list[tuple[int, float]]) -> None:
-    links = np.array([(source, place) for place, (source, _) in enumerate(rows)]).reshape(-1, 2)
+    links = np.array(
+        [(source, place) for place, (source, _) in enumerate(rows)]
+    ).reshape(-1, 2)
     values = np.array([rank for _, rank in rows])
     found = filtered(Ranks(values, values + 1), links).in_pool
     for place, (source, rank) in enumerate(rows):
         others = [
-            one for other, (owner, one) in enumerate(rows) if owner == source and other != place
+            one
+            for other, (owner, one) in enumerate(rows)
+            if owner == source and other != place
         ]
-        before = sum(one < rank for one in others) + sum(one == rank for one in others) / 2
+        before = (
+            sum(one < rank for one in others) + sum(one == rank for one in others) / 2
+        )
         assert found[place] == rank - before

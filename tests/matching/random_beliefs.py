@@ -31,7 +31,9 @@ def random_beliefs(seed: int, tied: bool = False) -> tuple[Beliefs, Tensor]:
     links = np.stack([sources, rng.permutation(num_target)[:num_labels]], axis=1)
     labels = torch.from_numpy(links.astype(np.int64))
     # a label that is no candidate takes the last slot, so a target may be left that stands twice
-    return Beliefs(torch.from_numpy(targets), torch.from_numpy(probs)).clamped(labels), labels
+    return Beliefs(torch.from_numpy(targets), torch.from_numpy(probs)).clamped(
+        labels
+    ), labels
 
 
 def free_table(beliefs: Beliefs, labels: Tensor) -> np.ndarray:
@@ -39,8 +41,13 @@ def free_table(beliefs: Beliefs, labels: Tensor) -> np.ndarray:
     num_target = 1 + max([int(beliefs.targets.max()), *labels[:, 1].tolist()])
     table = np.zeros((beliefs.num_source, num_target))
     for source in range(beliefs.num_source):
-        for target, prob in zip(beliefs.targets[source], beliefs.probs[source], strict=True):
-            open_ = source not in labels[:, 0].tolist() and int(target) not in labels[:, 1].tolist()
+        for target, prob in zip(
+            beliefs.targets[source], beliefs.probs[source], strict=True
+        ):
+            open_ = (
+                source not in labels[:, 0].tolist()
+                and int(target) not in labels[:, 1].tolist()
+            )
             table[source, target] += float(prob) * open_
     return table
 
@@ -49,7 +56,9 @@ def answered(answer: Beliefs) -> dict[int, tuple[int, float]]:
     """What an answer says of the source entities that it matches."""
     assert answer.num_candidates == 1
     rows = zip(answer.targets[:, 0].tolist(), answer.probs[:, 0].tolist(), strict=True)
-    return {source: (target, prob) for source, (target, prob) in enumerate(rows) if prob}
+    return {
+        source: (target, prob) for source, (target, prob) in enumerate(rows) if prob
+    }
 
 
 def certain(labels: Tensor) -> dict[int, tuple[int, float]]:

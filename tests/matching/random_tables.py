@@ -50,5 +50,7 @@ def random_similarity(num_source: int, num_target: int, seed: int = 0) -> Simila
     """A similarity with random vectors and offsets, in double precision."""
     generator = torch.Generator().manual_seed(seed)
     sizes = (num_source, 3), (num_target, 3), (num_source,), (num_target,)
-    parts = [torch.randn(size, dtype=torch.float64, generator=generator) for size in sizes]
+    parts = [
+        torch.randn(size, dtype=torch.float64, generator=generator) for size in sizes
+    ]
     return Similarity(*parts, scale=2.0)

@@ -23,7 +23,9 @@ def test_labels_take_their_entities_out_of_the_choice(seed: int) -> None:
 
 
 def test_what_was_believed_of_a_taken_target_is_not_given_to_others() -> None:
-    beliefs = Beliefs(torch.tensor([[0, 1], [0, 1]]), torch.tensor([[1.0, 0.0], [0.75, 0.25]]))
+    beliefs = Beliefs(
+        torch.tensor([[0, 1], [0, 1]]), torch.tensor([[1.0, 0.0], [0.75, 0.25]])
+    )
     left = beliefs.without(torch.tensor([[0, 0]]))
     assert left.probs.tolist() == [[0, 0], [0, 0.25]]
     assert left.rest_prob.tolist() == [1, 0.75]
@@ -47,11 +49,27 @@ def test_fading_leaves_a_share_of_the_evidence() -> None:
 
 
 def test_joining_fills_what_is_free() -> None:
-    some, other = matching([2, -1, -1], [0.5, 0, 0]), matching([1, 2, 0], [0.9, 0.8, 0.7])
+    some, other = (
+        matching([2, -1, -1], [0.5, 0, 0]),
+        matching([1, 2, 0], [0.9, 0.8, 0.7]),
+    )
     joined = some.joined(other)
     assert joined.targets.tolist() == [2, -1, 0]
     assert joined.probs.tolist() == pytest.approx([0.5, 0, 0.7])
 
 
 def test_changes_count_entities() -> None:
-    assert matching([0, -1, 2], [1, 0, 1]).num_changes(matching([0, 1, 3], [1, 1, 1])) == 2
+    assert (
+        matching([0, -1, 2], [1, 0, 1]).num_changes(matching([0, 1, 3], [1, 1, 1])) == 2
+    )
+
+
+def test_beliefs_within_a_pool_keep_only_its_pairs() -> None:
+    beliefs = Beliefs(
+        torch.tensor([[0, 1], [1, 2], [2, 0]]),
+        torch.tensor([[0.6, 0.3], [0.5, 0.4], [0.7, 0.2]]),
+    )
+    found = beliefs.within(torch.tensor([0, 2]), torch.tensor([1, 2, 1]))
+    expected = torch.tensor([[0.0, 0.3], [0.0, 0.0], [0.7, 0.0]])
+    assert torch.equal(found.probs, expected)
+    assert torch.equal(found.targets, beliefs.targets)

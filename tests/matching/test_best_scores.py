@@ -41,4 +41,6 @@ def test_column_bests_equal_topk(kind: str, rows_per_block: int) -> None:
 def test_log_sums_equal_logsumexp() -> None:
     scores = scores_of("distinct")
     scores[3] = -torch.inf
-    assert torch.equal(log_sums(scores.clone(), scores.amax(1)), torch.logsumexp(scores, dim=1))
+    assert torch.equal(
+        log_sums(scores.clone(), scores.amax(1)), torch.logsumexp(scores, dim=1)
+    )

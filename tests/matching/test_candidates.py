@@ -30,7 +30,9 @@ def score_tables(draw: st.DrawFn) -> Tensor:
 def test_candidates_are_the_best_of_each_row(scores: Tensor, k: int) -> None:
     candidates = top_candidates(from_scores(scores), k)
     assert candidates.targets.shape[1] == min(k, scores.shape[1])
-    for row, targets, best in zip(scores, candidates.targets, candidates.scores, strict=True):
+    for row, targets, best in zip(
+        scores, candidates.targets, candidates.scores, strict=True
+    ):
         assert best.tolist() == sorted(row.tolist(), reverse=True)[:k]
         assert row[targets].tolist() == best.tolist()
         assert len(set(targets.tolist())) == len(targets)
@@ -40,7 +42,9 @@ def looped(similarity: Similarity) -> list[list[int]]:
     scores = similarity.scores(torch.arange(similarity.num_source))
     pairs = []
     for source in range(similarity.num_source):
-        target = max(range(similarity.num_target), key=lambda t: float(scores[source, t]))
+        target = max(
+            range(similarity.num_target), key=lambda t: float(scores[source, t])
+        )
         back = max(range(similarity.num_source), key=lambda s: float(scores[s, target]))
         if back == source:
             pairs.append([source, target])
@@ -48,7 +52,9 @@ def looped(similarity: Similarity) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("decoder", [Cosine(), CSLS(k=3)])
-@pytest.mark.parametrize(("num_source", "num_target"), [(12, 9), (7, 15), (1, 5), (5, 1)])
+@pytest.mark.parametrize(
+    ("num_source", "num_target"), [(12, 9), (7, 15), (1, 5), (5, 1)]
+)
 @pytest.mark.usefixtures("block_bytes")
 def test_pairs_are_those_of_a_loop(
     decoder: Cosine | CSLS, num_source: int, num_target: int

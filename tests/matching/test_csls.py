@@ -45,7 +45,9 @@ def test_scores(num_source: int, num_target: int, k: int, seed: int) -> None:
 def test_reversed_is_the_csls_of_the_other_direction() -> None:
     source, target = embeddings(7, 5, 0)
     forward = CSLS(3)(source, target)
-    torch.testing.assert_close(all_scores(forward.reversed()), all_scores(CSLS(3)(target, source)))
+    torch.testing.assert_close(
+        all_scores(forward.reversed()), all_scores(CSLS(3)(target, source))
+    )
 
 
 @pytest.mark.usefixtures("block_bytes")

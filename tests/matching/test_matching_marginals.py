@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from emea.kernels import choice
 from emea.matching.matching_marginals import log_marginals, matching_messages
 from emea.matching.pair_table import PairTable
-from emea.runtime import kernels
 
 from .random_tables import pairs_of, random_table
 
@@ -27,7 +27,9 @@ def all_matchings(pairs: list[Pair]) -> Iterator[list[Pair]]:
         return
     first, others = pairs[0], pairs[1:]
     yield from all_matchings(others)
-    compatible = [pair for pair in others if pair[0] != first[0] and pair[1] != first[1]]
+    compatible = [
+        pair for pair in others if pair[0] != first[0] and pair[1] != first[1]
+    ]
     for matching in all_matchings(compatible):
         yield [first, *matching]
 
@@ -46,7 +48,9 @@ def exact(logits: dict[Pair, float]) -> dict[Pair, float]:
 def approximate(
     table: PairTable, logits: Tensor, competition: float = 1.0, max_passes: int = 500
 ) -> dict[Pair, float]:
-    messages = matching_messages(table, logits, competition, max_passes, tolerance=1e-10)
+    messages = matching_messages(
+        table, logits, competition=competition, max_passes=max_passes, tolerance=1e-10
+    )
     marginals = log_marginals(table, logits, messages, competition).exp()
     return {pair: float(marginals[place]) for pair, place in pairs_of(table).items()}
 
@@ -90,14 +94,18 @@ def test_marginals_are_close_with_cycles(seed: int) -> None:
     assert max(errors) < 0.1 and np.mean(errors) < 0.03
     # and much closer than what each side believes without the other's messages
     own = approximate(table, logits, competition=0.0)
-    assert np.mean(errors) < np.mean([abs(own[pair] - p) for pair, p in expected.items()])
+    assert np.mean(errors) < np.mean(
+        [abs(own[pair] - p) for pair, p in expected.items()]
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_entity_is_matched_more_than_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = random_table(rng, 30, 25, 8)
-    found = approximate(table, torch.from_numpy(rng.normal(scale=6, size=table.targets.shape)))
+    found = approximate(
+        table, torch.from_numpy(rng.normal(scale=6, size=table.targets.shape))
+    )
     for side in (0, 1):
         sums: dict[int, float] = {}
         for pair, prob in found.items():
@@ -113,7 +121,9 @@ def test_without_competition_each_side_compares_its_own_pairs() -> None:
     values = given(table, logits)
     for (source, target), prob in approximate(table, logits, competition=0.0).items():
         rivals = [
-            1 + sum(math.exp(v) for pair, v in values.items() if pair[side] == own) - own_value
+            1
+            + sum(math.exp(v) for pair, v in values.items() if pair[side] == own)
+            - own_value
             for side, own, own_value in (
                 (0, source, math.exp(values[source, target])),
                 (1, target, math.exp(values[source, target])),
@@ -136,13 +146,17 @@ def test_a_largest_potential_does_not_cancel_its_rivals() -> None:
 
 
 def test_equal_potentials_share_alike() -> None:
-    table = PairTable(torch.tensor([[0, 1], [1, 0]]), torch.zeros(2, 2), torch.ones(2, 2).bool(), 2)
+    table = PairTable(
+        torch.tensor([[0, 1], [1, 0]]), torch.zeros(2, 2), torch.ones(2, 2).bool(), 2
+    )
     found = approximate(table, torch.full((2, 2), 30.0, dtype=torch.float64))
     assert list(found.values()) == pytest.approx([0.5] * 4, abs=1e-3)
 
 
 def test_a_table_without_pairs_has_no_beliefs() -> None:
-    table = PairTable(torch.zeros(3, 1).long(), torch.zeros(3, 1), torch.zeros(3, 1).bool(), 4)
+    table = PairTable(
+        torch.zeros(3, 1).long(), torch.zeros(3, 1), torch.zeros(3, 1).bool(), 4
+    )
     messages = matching_messages(table, torch.zeros(3, 1))
     assert (log_marginals(table, torch.zeros(3, 1), messages) == -torch.inf).all()
 
@@ -155,10 +169,14 @@ def test_relabelling_entities_moves_the_marginals(seed: int) -> None:
     rows, columns = rng.permutation(12), torch.from_numpy(rng.permutation(10))
     order = torch.from_numpy(np.argsort(rows))
     moved = PairTable(
-        columns[table.targets][order], table.scores[order], table.filled[order], table.num_target
+        columns[table.targets][order],
+        table.scores[order],
+        table.filled[order],
+        table.num_target,
     )
     expected = {
-        (int(rows[s]), int(columns[t])): prob for (s, t), prob in approximate(table, logits).items()
+        (int(rows[s]), int(columns[t])): prob
+        for (s, t), prob in approximate(table, logits).items()
     }
     assert approximate(moved, logits[order]) == pytest.approx(expected, abs=1e-7)
 
@@ -173,9 +191,24 @@ def test_both_computations_end_after_the_same_pass(
     start, found = matching_messages(table, logits / 2, max_passes=2), []
     before = start.from_source.clone(), start.from_target.clone()
     for allowed in (True, False):
-        monkeypatch.setattr(kernels._Switch, "allows_compiled", allowed)
-        found.append(matching_messages(table, logits, competition, 40, 0.05, start))
-    assert torch.equal(before[0], start.from_source) and torch.equal(before[1], start.from_target)
-    torch.testing.assert_close(found[0].from_source, found[1].from_source, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(found[0].from_target, found[1].from_target, rtol=1e-5, atol=1e-5)
+        monkeypatch.setattr(choice._Switch, "allows_compiled", allowed)
+        found.append(
+            matching_messages(
+                table,
+                logits,
+                competition=competition,
+                max_passes=40,
+                tolerance=0.05,
+                start=start,
+            )
+        )
+    assert torch.equal(before[0], start.from_source) and torch.equal(
+        before[1], start.from_target
+    )
+    torch.testing.assert_close(
+        found[0].from_source, found[1].from_source, rtol=1e-5, atol=1e-5
+    )
+    torch.testing.assert_close(
+        found[0].from_target, found[1].from_target, rtol=1e-5, atol=1e-5
+    )
     assert not torch.allclose(found[0].from_source, start.from_source, atol=0.1)

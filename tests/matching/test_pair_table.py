@@ -9,16 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.matching.pair_table import (
-    LabelledSlots,
-    PairTable,
-    ScoredPairs,
-    chunks,
-    expand_ranges,
-    group_sizes,
-    places_in_groups,
-    tabulate,
-)
+from emea.matching.pair_table import LabelledSlots, PairTable, ScoredPairs, tabulate
 
 from .random_tables import pairs_of, random_table
 
@@ -38,7 +29,9 @@ Offer = tuple[int, int, float, int]
 
 
 def tabulated(given: list[Offer], width: int) -> PairTable:
-    sources, targets, scores, preference = zip(*given, strict=True) if given else [()] * 4
+    sources, targets, scores, preference = (
+        zip(*given, strict=True) if given else [()] * 4
+    )
     pairs = ScoredPairs(
         torch.tensor(sources, dtype=torch.int64),
         torch.tensor(targets, dtype=torch.int64),
@@ -57,7 +50,9 @@ def best_offers(given: list[Offer]) -> dict[tuple[int, int], tuple[int, float]]:
 
 
 @given(offers, st.integers(1, 6))
-def test_rows_hold_distinct_pairs_preferred_and_best_first(given: list[Offer], width: int) -> None:
+def test_rows_hold_distinct_pairs_preferred_and_best_first(
+    given: list[Offer], width: int
+) -> None:
     best = best_offers(given)
     table = tabulated(given, width)
     assert (table.num_source, table.num_target) == (NUM_SOURCE, NUM_TARGET)
@@ -67,13 +62,17 @@ def test_rows_hold_distinct_pairs_preferred_and_best_first(given: list[Offer], w
         assert filled == sorted(filled, reverse=True)
         assert len(set(targets)) == len(targets)
         kept = [best[source, target] for target in targets]
-        assert [score for _, score in kept] == table.scores[source, : sum(filled)].tolist()
+        assert [score for _, score in kept] == table.scores[
+            source, : sum(filled)
+        ].tolist()
         offered = [rank for (row, _), rank in best.items() if row == source]
         assert kept == sorted(offered, reverse=True)[:width]
 
 
 @given(offers, st.integers(1, 6))
-def test_the_order_of_the_offers_does_not_matter(given: list[Offer], width: int) -> None:
+def test_the_order_of_the_offers_does_not_matter(
+    given: list[Offer], width: int
+) -> None:
     one, other = tabulated(given, width), tabulated(given[::-1], width)
     for name in ("targets", "scores", "filled"):
         assert torch.equal(getattr(one, name), getattr(other, name))
@@ -105,7 +104,9 @@ def test_sums_and_maxima_by_target(seed: int) -> None:
 
 def test_what_empty_slots_hold_is_in_no_sum() -> None:
     table = random_table(np.random.default_rng(0), 6, 7, 4)
-    sums = [table.sum_by_target(torch.where(table.filled, 1.0, x)) for x in (0.0, torch.inf)]
+    sums = [
+        table.sum_by_target(torch.where(table.filled, 1.0, x)) for x in (0.0, torch.inf)
+    ]
     assert torch.equal(*sums)
 
 
@@ -116,25 +117,10 @@ def test_marked_slots_are_those_of_the_links(seed: int) -> None:
     links = torch.from_numpy(np.stack([rng.permutation(n)[:5] for n in (6, 7)], axis=1))
     marked = {tuple(place) for place in table.marked(links).nonzero().tolist()}
     linked = {(source, target) for source, target in links.tolist()}
-    assert marked == {place for pair, place in pairs_of(table).items() if pair in linked}
+    assert marked == {
+        place for pair, place in pairs_of(table).items() if pair in linked
+    }
     assert not table.marked(links[:0]).any()
-
-
-@given(st.lists(st.integers(0, 4)))
-def test_places_count_those_before_in_the_group(given: list[int]) -> None:
-    groups = sorted(given)
-    places = places_in_groups(torch.tensor(groups, dtype=torch.int64), 5).tolist()
-    assert places == [groups[:i].count(group) for i, group in enumerate(groups)]
-
-
-def test_sizes_of_groups_equal_counts() -> None:
-    rng = np.random.default_rng(0)
-    groups, counts = rng.integers(0, 6, 40), rng.random(40) < 0.5
-    for part in (slice(0), slice(None)):
-        some, chosen = torch.from_numpy(groups[part]), torch.from_numpy(counts[part])
-        assert group_sizes(some, 8).tolist() == np.bincount(groups[part], minlength=8).tolist()
-        expected = np.bincount(groups[part][counts[part]], minlength=8)
-        assert group_sizes(some, 8, chosen).tolist() == expected.tolist()
 
 
 def test_labels_decide_the_slots_of_their_entities() -> None:
@@ -146,24 +132,8 @@ def test_labels_decide_the_slots_of_their_entities() -> None:
     expected = torch.full_like(found, -torch.inf)
     for (source, target), place in places.items():
         is_other = all(source != label[0] and target != label[1] for label in labels)
-        expected[place] = 0.0 if (source, target) in labels else -2.0 if is_other else -torch.inf
+        expected[place] = (
+            0.0 if (source, target) in labels else -2.0 if is_other else -torch.inf
+        )
     assert torch.equal(found, expected)
     assert (log_probs == -2).all()
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=12))
-def test_ranges_equal_a_loop(ranges: list[tuple[int, int]]) -> None:
-    columns = torch.tensor(ranges, dtype=torch.int64).reshape(-1, 2)
-    index, position = expand_ranges(columns[:, 0], columns[:, 1])
-    expected = [(i, start + j) for i, (start, size) in enumerate(ranges) for j in range(size)]
-    assert list(zip(index.tolist(), position.tolist(), strict=True)) == expected
-
-
-@given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 12))
-def test_chunks_cover_all_items_and_respect_the_limit(sizes: list[int], limit: int) -> None:
-    parts = list(chunks(torch.tensor(sizes, dtype=torch.int64), limit))
-    assert [item for part in parts for item in range(part.start, part.stop)] == list(
-        range(len(sizes))
-    )
-    for part in parts:
-        assert sum(sizes[part]) <= limit or part.stop == part.start + 1

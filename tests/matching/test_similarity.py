@@ -17,7 +17,9 @@ with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixtu
 
 
 def looped_scores(similarity: Similarity) -> Tensor:
-    scores = torch.empty(similarity.num_source, similarity.num_target, dtype=torch.float64)
+    scores = torch.empty(
+        similarity.num_source, similarity.num_target, dtype=torch.float64
+    )
     for s in range(similarity.num_source):
         for t in range(similarity.num_target):
             dot = sum(
@@ -32,7 +34,9 @@ def looped_scores(similarity: Similarity) -> Tensor:
 @pytest.mark.usefixtures("block_bytes")
 @with_fixture
 @given(st.integers(0, 7), st.integers(0, 6), st.integers(0, 99))
-def test_blocks_hold_every_score_once(num_source: int, num_target: int, seed: int) -> None:
+def test_blocks_hold_every_score_once(
+    num_source: int, num_target: int, seed: int
+) -> None:
     similarity = random_similarity(num_source, num_target, seed)
     rows, scores = zip(*similarity.blocks(), strict=True)
     assert torch.cat(rows).tolist() == list(range(num_source))
@@ -81,7 +85,9 @@ def test_restricted_scores_are_those_of_the_whole() -> None:
 def test_scores_of_pairs_are_those_of_the_whole(num_pairs: int, seed: int) -> None:
     similarity = random_similarity(6, 4, seed)
     generator = torch.Generator().manual_seed(seed)
-    rows, columns = (torch.randint(size, (num_pairs,), generator=generator) for size in (6, 4))
+    rows, columns = (
+        torch.randint(size, (num_pairs,), generator=generator) for size in (6, 4)
+    )
     found = similarity.of_pairs(rows, columns)
     torch.testing.assert_close(found, looped_scores(similarity)[rows, columns])
     torch.testing.assert_close(similarity.reversed().of_pairs(columns, rows), found)

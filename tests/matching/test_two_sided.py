@@ -11,7 +11,13 @@ from scipy.special import log_softmax
 from emea.matching.pair_table import PairTable, tabulate
 from emea.matching.search import SearchGroup
 from emea.matching.similarity import Cosine, Similarity
-from emea.matching.two_sided import NOTHING_LEFT, Subset, SubsetScope, TwoSided, two_sided
+from emea.matching.two_sided import (
+    NOTHING_LEFT,
+    Subset,
+    SubsetScope,
+    TwoSided,
+    two_sided,
+)
 
 from .random_tables import random_similarity
 
@@ -25,25 +31,37 @@ def dense(similarity: Similarity) -> Array:
 
 
 def pairs_in(found: TwoSided) -> set[tuple[int, int]]:
-    return set(zip(found.pairs.sources.tolist(), found.pairs.targets.tolist(), strict=True))
+    return set(
+        zip(found.pairs.sources.tolist(), found.pairs.targets.tolist(), strict=True)
+    )
 
 
 def laid_out(found: TwoSided, similarity: Similarity) -> PairTable:
     alike = torch.zeros(len(found.pairs.sources))
-    return tabulate(found.pairs, alike, similarity.num_source, similarity.num_target, width=99)
+    return tabulate(
+        found.pairs, alike, similarity.num_source, similarity.num_target, width=99
+    )
 
 
 @pytest.mark.usefixtures("block_bytes")
 @pytest.mark.parametrize("both", [True, False])
-@pytest.mark.parametrize(("num_source", "num_target", "k"), [(9, 6, 2), (4, 11, 3), (5, 3, 8)])
+@pytest.mark.parametrize(
+    ("num_source", "num_target", "k"), [(9, 6, 2), (4, 11, 3), (5, 3, 8)]
+)
 def test_candidates_are_the_best_of_each_entity(
     num_source: int, num_target: int, k: int, both: bool
 ) -> None:
     similarity = random_similarity(num_source, num_target)
     scores = dense(similarity)
     found = two_sided(similarity, k, (3.0, 5.0), both)
-    best = {(s, t) for s in range(num_source) for t in np.argsort(-scores[s])[:k].tolist()}
-    of_targets = {(s, t) for t in range(num_target) for s in np.argsort(-scores[:, t])[:k].tolist()}
+    best = {
+        (s, t) for s in range(num_source) for t in np.argsort(-scores[s])[:k].tolist()
+    }
+    of_targets = {
+        (s, t)
+        for t in range(num_target)
+        for s in np.argsort(-scores[:, t])[:k].tolist()
+    }
     assert pairs_in(found) == (best | of_targets if both else best)
     given = scores[found.pairs.sources.numpy(), found.pairs.targets.numpy()]
     np.testing.assert_allclose(found.pairs.scores, given)
@@ -62,9 +80,13 @@ def test_probabilities_are_of_all_entities_of_the_other_side(both: bool) -> None
     for s, slot in table.filled.nonzero().tolist():
         t = int(table.targets[s, slot])
         for side in (0, 1):
-            assert log_probs[side][s, slot].item() == pytest.approx(expected[side][s, t])
+            assert log_probs[side][s, slot].item() == pytest.approx(
+                expected[side][s, t]
+            )
             mass[side][(s, t)[side]] += np.exp(expected[side][s, t])
-    for rest, gone in zip(found.log_rest(table, found.log_probs(table)), mass, strict=True):
+    for rest, gone in zip(
+        found.log_rest(table, found.log_probs(table)), mass, strict=True
+    ):
         left = np.log(np.maximum(1 - gone, NOTHING_LEFT))
         np.testing.assert_allclose(rest, left, atol=1e-9)
     # a target that nobody proposes leaves everything to the rest
@@ -97,7 +119,9 @@ def test_pairs_that_a_search_passed_over_are_no_more_than_certain() -> None:
     similarity = random_similarity(6, 9, seed=6)
     scores = torch.from_numpy(dense(similarity))
     whole = scores.sort(1, descending=True)
-    table = PairTable(whole.indices, whole.values, torch.ones(6, 9, dtype=torch.bool), 9)
+    table = PairTable(
+        whole.indices, whole.values, torch.ones(6, 9, dtype=torch.bool), 9
+    )
     unseen = torch.full((6,), -50.0).double(), torch.full((9,), -50.0).double()
     found = TwoSided(two_sided(similarity, 1, (3.0, 0.7)).pairs, (3.0, 0.7), unseen)
     forth, back = found.log_probs(table)
@@ -138,7 +162,9 @@ def test_a_reversed_subset_has_the_other_sides() -> None:
 
 def similarity() -> Similarity:
     generator = torch.Generator().manual_seed(0)
-    return Cosine()(*(torch.randn(n, 5, generator=generator).double() for n in (11, 12)))
+    return Cosine()(
+        *(torch.randn(n, 5, generator=generator).double() for n in (11, 12))
+    )
 
 
 @pytest.mark.parametrize("of_each_row", [None, False, True])
@@ -154,8 +180,12 @@ def test_only_unlabelled_entities_are_found(of_each_row: bool | None) -> None:
     scores[~free.source] = -torch.inf
     scores[:, ~free.target] = -torch.inf
     found = set(zip(*(ids.tolist() for ids in sides.pairs[:2]), strict=True))
-    by_source = [(s, t) for s in free.source.nonzero() for t in scores[s].topk(3).indices[0]]
-    by_target = [(s, t) for t in free.target.nonzero() for s in scores.T[t].topk(3).indices[0]]
+    by_source = [
+        (s, t) for s in free.source.nonzero() for t in scores[s].topk(3).indices[0]
+    ]
+    by_target = [
+        (s, t) for t in free.target.nonzero() for s in scores.T[t].topk(3).indices[0]
+    ]
     expected = {(int(s), int(t)) for s, t in (*by_source, *by_target)}
     if of_each_row is None:
         assert found == expected

@@ -48,7 +48,10 @@ def both(function: Callable[..., Result], *given: Any) -> tuple[Result, Result]:
 
 
 def assert_near(
-    single: Tensor, double: Tensor, relative: Tensor | float = 0.0, absolute: Tensor | float = 0.0
+    single: Tensor,
+    double: Tensor,
+    relative: Tensor | float = 0.0,
+    absolute: Tensor | float = 0.0,
 ) -> None:
     """Numbers everywhere, infinite ones at the same places, others no farther than allowed."""
     single, double = single.double(), double.double()
@@ -57,7 +60,11 @@ def assert_near(
     infinite = double.isinf()
     assert torch.equal(single[infinite], double[infinite])
     allowed = relative * double.abs() + absolute + SUBNORMAL
-    share = ((single - double).abs() / allowed)[~infinite].max().item() if len(double) else 0.0
+    share = (
+        ((single - double).abs() / allowed)[~infinite].max().item()
+        if len(double)
+        else 0.0
+    )
     assert share <= 1, f"{share:.3g} times the error that is allowed"
 
 

@@ -38,7 +38,10 @@ STRENGTHS = {"hopeless": 1e-30, "faint": 1e-6, "even": 0.3, "sure": 1 - ROUNDOFF
 of_any_strength = pytest.mark.parametrize("strength", STRENGTHS.values(), ids=STRENGTHS)
 on_hard_stars = pytest.mark.parametrize(
     ("num_leaves", "strength"),
-    [*((SMALL, strength) for strength in STRENGTHS.values()), (HUGE, STRENGTHS["even"])],
+    [
+        *((SMALL, strength) for strength in STRENGTHS.values()),
+        (HUGE, STRENGTHS["even"]),
+    ],
     ids=[*STRENGTHS, "hub"],
 )
 

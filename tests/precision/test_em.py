@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.config.settings.em import TwoWaySettings
 from emea.em.m_step import fit_weights
 from emea.em.match_model import MatchModel, OneToOneModel, PairFeatures
-from emea.em.normaliser import Normaliser, fitted_sharpness
+from emea.em.normaliser import SoftmaxNormaliser, fitted_sharpness
 from emea.em.paper_step import compatible_beliefs, conditional
 from emea.em.reports import JointReport
+from emea.em.settings import TwoWaySettings
 from emea.em.two_way_step import TwoWayStep
 from emea.em.witnesses import MARGIN, calibrated
 from emea.matching.beliefs import Beliefs
@@ -24,7 +24,6 @@ from emea.rules.paris import PARIS
 from ..em.aligned_pairs import Aligned, aligned
 from ..em.test_two_way_step import visible
 from ..matching.random_tables import from_scores
-from ..usual import usual
 from .both_precisions import (
     ROUNDOFF,
     assert_near,
@@ -45,14 +44,18 @@ HARD_SCORES = {
     "far apart": torch.linspace(-1, 1, 60).repeat(20, 1),
     "far from zero": 100 + 0.01 * randn(20, 60),
 }
-on_hard_scores = pytest.mark.parametrize("scores", HARD_SCORES.values(), ids=HARD_SCORES)
+on_hard_scores = pytest.mark.parametrize(
+    "scores", HARD_SCORES.values(), ids=HARD_SCORES
+)
 
 
 @on_hard_scores
 @pytest.mark.parametrize("sharpness", [1e-6, 20.0, 80.0, 1000.0])
 def test_softmax_normaliser(scores: Tensor, sharpness: float) -> None:
-    normaliser = Normaliser(sharpness)
-    single, double = both(lambda given: normaliser.beliefs(from_scores(given), 10), scores)
+    normaliser = SoftmaxNormaliser(sharpness)
+    single, double = both(
+        lambda given: normaliser.beliefs(from_scores(given), 10), scores
+    )
     # a logit is a difference times the sharpness; the denominator is a sum over all targets
     best = scores.double().sort(dim=1, descending=True).values
     logits = sharpness * (best[:, :1] - best[:, :10])
@@ -65,7 +68,9 @@ def cross_entropy(similarity: Similarity, links: Tensor, sharpness: float) -> fl
 
 
 @pytest.mark.parametrize("embeddings", HARD_EMBEDDINGS.values(), ids=HARD_EMBEDDINGS)
-@pytest.mark.parametrize("alike", [0.0, 0.3, 1.0], ids=["strangers", "alike", "the same"])
+@pytest.mark.parametrize(
+    "alike", [0.0, 0.3, 1.0], ids=["strangers", "alike", "the same"]
+)
 def test_fitted_sharpness(embeddings: tuple[Tensor, Tensor], alike: float) -> None:
     source, target = embeddings
     target = alike * torch.cat([source, target[40:]]) + (1 - alike) * target
@@ -93,7 +98,9 @@ def test_joint_distribution(size: float) -> None:
     labels = torch.tensor([[3, 7]])
     clamped = compatible_beliefs(beliefs, values, weights.double(), labels)
     assert clamped.probs[3, 7] == 1
-    assert_near(clamped.probs[4:], double[4:], relative=math.expm1((2 * logit + 14) * ROUNDOFF))
+    assert_near(
+        clamped.probs[4:], double[4:], relative=math.expm1((2 * logit + 14) * ROUNDOFF)
+    )
 
 
 @pytest.mark.parametrize("size", [1e-30, 1.0, 80.0, 1e4])
@@ -102,13 +109,18 @@ def test_rule_weights(size: float, kind: str) -> None:
     # it goes over to double precision before it computes anything
     values = size * randn(100, 6, 2)
     best = values[:, :, 0].argmax(1)
-    slots = {"useless": values[:, :, 0].argmin(1), "useful": torch.where(best > 2, best, 0)}
+    slots = {
+        "useless": values[:, :, 0].argmin(1),
+        "useful": torch.where(best > 2, best, 0),
+    }
     values[:, :, 1] = size if kind == "constant" else values[:, :, 1]
     offsets = torch.where(randn(100, 6, seed=1) > 1, -torch.inf, 0.0)
     right = slots.get(kind, best)
     offsets[torch.arange(100), right] = 0
     single, double = both(
-        lambda given, shift: fit_weights(given, right, 0.01, offsets=shift), values, offsets
+        lambda given, shift: fit_weights(given, right, 0.01, offsets=shift),
+        values,
+        offsets,
     )
     assert (single >= 0).all() and single.isfinite().all()
     assert_near(single, double, relative=1e-12)
@@ -179,7 +191,9 @@ def test_calibration_keeps_every_candidate() -> None:
     assert torch.equal(single.probs > 0, beliefs.probs.float() > 0)
     # logits are off by a rounding of the distance to 1, which is MARGIN at least
     best = double.probs[:, 0]
-    assert_near(single.probs[:, 0], best, absolute=best * (1 - best) * ROUNDOFF / MARGIN)
+    assert_near(
+        single.probs[:, 0], best, absolute=best * (1 - best) * ROUNDOFF / MARGIN
+    )
     # what is left to the others is a difference, too, and kept in proportion
     off = (2 * ROUNDOFF / MARGIN) * double.probs[:, 1:]
     assert_near(single.probs[:, 1:], double.probs[:, 1:], absolute=off)
@@ -193,13 +207,15 @@ SWEEPS_ERROR = 1e3 * ROUNDOFF
 @pytest.mark.parametrize("noise", [1.0, 3.0])
 def test_two_way_step(seed: int, noise: float) -> None:
     def reported(problem: Aligned) -> JointReport:
-        step = TwoWayStep(usual(PARIS, problem.pair), num_candidates=10)
+        step = TwoWayStep(PARIS(problem.pair), num_candidates=10)
         return step(problem.similarity, visible(problem))
 
     single, double = both(reported, aligned(seed, num_entities=40, noise=noise))
     assert single.beliefs.probs.dtype == torch.float32
     assert single.ranking is not None and double.ranking is not None
-    assert_near(single.ranking.scores.exp(), double.ranking.scores.exp(), absolute=SWEEPS_ERROR)
+    assert_near(
+        single.ranking.scores.exp(), double.ranking.scores.exp(), absolute=SWEEPS_ERROR
+    )
     assert_near(single.beliefs.probs, double.beliefs.probs, absolute=SWEEPS_ERROR)
     assert_near(single.compatibility, double.compatibility, absolute=SWEEPS_ERROR)
     assert single.labels.tolist() == double.labels.tolist()

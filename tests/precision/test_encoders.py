@@ -12,19 +12,22 @@ from emea.encoders.joint_graph import join_graphs
 from emea.encoders.light_ea import LabelPropagation, LightEA, Projection, whitened
 
 from ..baselines.random_pairs import overlapping_pair
-from ..usual import usual
 from .both_precisions import ROUNDOFF, assert_near, both, in_precision
 from .stars import twin_stars
 
 DIM = 8
 
 
-def propagated(pair: GraphPair, links: Tensor, **settings: Any) -> tuple[Tensor, Tensor]:
+def propagated(
+    pair: GraphPair, links: Tensor, **settings: Any
+) -> tuple[Tensor, Tensor]:
     torch.manual_seed(0)
     released = {"depth": 2, "self_weight": 2.0, "whitening": 0.0}
-    encoder = usual(LightEA, join_graphs(pair), dim=DIM, output_dim=DIM, **(released | settings))
+    encoder = LightEA(
+        join_graphs(pair), dim=DIM, output_dim=DIM, **(released | settings)
+    )
     for one in (encoder, exact := in_precision(encoder, torch.float64)):
-        usual(LabelPropagation)(one, links)
+        LabelPropagation()(one, links)
     return encoder(), exact()
 
 
@@ -57,7 +60,9 @@ def test_hubs() -> None:
 def test_many_claims_on_one_target() -> None:
     pair = overlapping_pair(1, 500)
     sources = np.arange(400)
-    links = joint_links(pair, np.stack([sources, np.where(sources < 350, 7, sources)], axis=1))
+    links = joint_links(
+        pair, np.stack([sources, np.where(sources < 350, 7, sources)], axis=1)
+    )
     assert_near(*propagated(pair, links, depth=2), absolute=500 * ROUNDOFF)
 
 
@@ -74,7 +79,9 @@ def test_projection(size: float) -> None:
     layers[1][::2] = 0
     matrices = torch.randn(3, DIM, DIM, generator=generator)
 
-    def projected(layers: tuple[torch.Tensor, ...], matrices: torch.Tensor) -> torch.Tensor:
+    def projected(
+        layers: tuple[torch.Tensor, ...], matrices: torch.Tensor
+    ) -> torch.Tensor:
         projection = Projection(layers[0], matrices)
         for layer in layers:
             projection.add(layer)
@@ -90,7 +97,9 @@ def test_projection(size: float) -> None:
 @pytest.mark.parametrize("rank", [0, 1, DIM])
 def test_whitening(strength: float, rank: int) -> None:
     generator = torch.Generator().manual_seed(0)
-    rows = torch.randn(300, rank, generator=generator) @ torch.randn(rank, DIM, generator=generator)
+    rows = torch.randn(300, rank, generator=generator) @ torch.randn(
+        rank, DIM, generator=generator
+    )
     rows = torch.nn.functional.normalize(rows * torch.logspace(0, -6, DIM))
     single, double = both(lambda given: whitened(given, strength), rows)
     # eigenvalues are off by roundings of the largest; the least that counts is a thousandth

@@ -38,9 +38,13 @@ def test_ranks_differ_by_near_ties_alone(embeddings: tuple[Tensor, Tensor]) -> N
 @pytest.mark.parametrize("num_links", [1, 2, 3, 16])
 @pytest.mark.parametrize("num_target", [16, 17, 40, 257])
 @pytest.mark.parametrize("dim", [3, 100, 300])
-def test_equal_targets_tie_in_blocks_of_any_size(num_links: int, num_target: int, dim: int) -> None:
+def test_equal_targets_tie_in_blocks_of_any_size(
+    num_links: int, num_target: int, dim: int
+) -> None:
     generator = torch.Generator().manual_seed(dim)
-    source, one = (torch.randn(size, dim, generator=generator) for size in (num_links, 1))
+    source, one = (
+        torch.randn(size, dim, generator=generator) for size in (num_links, 1)
+    )
     similarity = Cosine()(source, one.repeat(num_target, 1))
     # the last target: what rounds the ends of rows otherwise would show here
     links = np.stack([np.arange(num_links), np.full(num_links, num_target - 1)], axis=1)
@@ -60,7 +64,8 @@ def test_ranks_by_beliefs_are_the_same() -> None:
     targets = torch.rand(40, 50, generator=generator).argsort(1)[:, :30]
     exact = Cosine()(torch.rand(40, 2), torch.rand(50, 2))
     single, double = both(
-        lambda probs: joint_ranks(neural, exact, Beliefs(targets, probs), LINKS), tied(40, 30)
+        lambda probs: joint_ranks(neural, exact, Beliefs(targets, probs), LINKS),
+        tied(40, 30),
     )
     np.testing.assert_array_equal(single.in_all, double.in_all)
     np.testing.assert_array_equal(single.in_pool, double.in_pool)
@@ -106,7 +111,9 @@ def test_calibration_error() -> None:
     assert single["num_unmatched"] == double["num_unmatched"]
     # who stands on an edge may fall into the bin below, and carries its whole gap along
     rows = zip(single["bins"], double["bins"], strict=True)
-    num_moved = sum(abs(one["num_entities"] - other["num_entities"]) for one, other in rows)
+    num_moved = sum(
+        abs(one["num_entities"] - other["num_entities"]) for one, other in rows
+    )
     assert num_moved <= 2 * 100
     allowed = ROUNDOFF + 2 * num_moved / len(links)
     assert single["ece"] == pytest.approx(double["ece"], abs=allowed)
@@ -119,7 +126,9 @@ def test_a_threshold_accepts_what_it_was_chosen_by(precision: float) -> None:
     no_labels = torch.zeros(0, 2, dtype=torch.int64)
     found = {}
     for name, given in (("single", rounded), ("double", answer)):
-        threshold = reaching(given, no_labels, precision, JudgedAnswer(given, links)).threshold
+        threshold = reaching(
+            given, no_labels, precision, JudgedAnswer(given, links)
+        ).threshold
         kept = accepted(given, threshold, no_labels)
         found[name] = JudgedAnswer(given, links).at(threshold)
         assert int((kept.probs > 0).sum()) == found[name].num_accepted

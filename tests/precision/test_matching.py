@@ -8,7 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.answer.decoding import LEAST_REST, HungarianAnswer, MutualAnswer, SinkhornAnswer, claims
+from emea.answer.decoding import (
+    LEAST_REST,
+    HungarianAnswer,
+    MutualAnswer,
+    SinkhornAnswer,
+    claims,
+)
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.candidates import mutual_pairs, top_candidates
 from emea.matching.csls import CSLS
@@ -19,7 +25,6 @@ from emea.matching.similarity import Cosine, Decoder
 from emea.matching.two_sided import two_sided
 
 from ..matching.random_tables import random_table
-from ..usual import usual
 from .both_precisions import ROUNDOFF, all_scores, assert_near, both, in_precision
 from .embeddings import COSINE_ERROR, HARD_EMBEDDINGS, csls_error
 
@@ -35,7 +40,9 @@ by_each_decoder = pytest.mark.parametrize(
 
 @on_hard_embeddings
 @by_each_decoder
-def test_scores(embeddings: tuple[Tensor, Tensor], decoder: Decoder, error: float) -> None:
+def test_scores(
+    embeddings: tuple[Tensor, Tensor], decoder: Decoder, error: float
+) -> None:
     single, double = both(decoder, *embeddings)
     assert_near(all_scores(single), all_scores(double), absolute=error)
     pairs = torch.arange(40), torch.arange(40).flip(0)
@@ -55,7 +62,9 @@ def test_candidates_are_the_best_but_for_rounding(
 
 
 @by_each_decoder
-def test_mutual_pairs_are_those_of_clear_choices(decoder: Decoder, error: float) -> None:
+def test_mutual_pairs_are_those_of_clear_choices(
+    decoder: Decoder, error: float
+) -> None:
     source, target = HARD_EMBEDDINGS["ordinary"]
     target = torch.cat([source[::2] + target[:20], target[20:]])
     single, double = both(decoder, source, target)
@@ -68,7 +77,7 @@ def test_mutual_pairs_are_those_of_clear_choices(decoder: Decoder, error: float)
 
 @on_hard_embeddings
 def test_scores_of_an_approximate_search(embeddings: tuple[Tensor, Tensor]) -> None:
-    decoder = Cosine(usual(KMeansSearch, num_probes=2, num_cells=6))
+    decoder = Cosine(KMeansSearch(num_probes=2, num_cells=6))
     single, double = both(decoder, *embeddings)
     found = top_candidates(single, 5)
     exact = all_scores(double).gather(1, found.targets)
@@ -77,10 +86,13 @@ def test_scores_of_an_approximate_search(embeddings: tuple[Tensor, Tensor]) -> N
 
 @pytest.mark.parametrize("sharpness", [1e-6, 20.0, 1000.0])
 @on_hard_embeddings
-def test_probabilities_of_both_sides(embeddings: tuple[Tensor, Tensor], sharpness: float) -> None:
+def test_probabilities_of_both_sides(
+    embeddings: tuple[Tensor, Tensor], sharpness: float
+) -> None:
     decoder, error = DECODERS["csls"]
     found = both(
-        lambda *rows: two_sided(decoder(*rows), 5, (sharpness, 2 * sharpness)), *embeddings
+        lambda *rows: two_sided(decoder(*rows), 5, (sharpness, 2 * sharpness)),
+        *embeddings,
     )
     alike = torch.zeros(len(found[1].pairs.sources))
     exact = tabulate(found[1].pairs, alike, 40, 50, width=99)
@@ -89,18 +101,22 @@ def test_probabilities_of_both_sides(embeddings: tuple[Tensor, Tensor], sharpnes
     size = 2 * sharpness * (float(exact.scores.abs().max()) + 4)
     off = 2 * (2 * sharpness * error + (2 * size + 50 + 4) * ROUNDOFF)
     for single, double in zip(
-        *(one.log_probs(table) for one, table in zip(found, tables, strict=True)), strict=True
+        *(one.log_probs(table) for one, table in zip(found, tables, strict=True)),
+        strict=True,
     ):
         assert_near(single[exact.filled], double[exact.filled], absolute=off)
     rests = (
-        one.log_rest(table, one.log_probs(table)) for one, table in zip(found, tables, strict=True)
+        one.log_rest(table, one.log_probs(table))
+        for one, table in zip(found, tables, strict=True)
     )
     for single, double in zip(*rests, strict=True):
         # no better than the candidates' own: what is left is 1 less their sum
         assert_near(single.exp(), double.exp(), absolute=2 * off + 50 * ROUNDOFF)
 
 
-def hard_beliefs(seed: int = 0, num_source: int = 30, num_target: int = 12, k: int = 6) -> Beliefs:
+def hard_beliefs(
+    seed: int = 0, num_source: int = 30, num_target: int = 12, k: int = 6
+) -> Beliefs:
     """Rows of all sorts: spread, sure, hopeless, empty."""
     generator = torch.Generator().manual_seed(seed)
     targets = torch.rand(num_source, num_target, generator=generator).argsort(1)[:, :k]
@@ -119,14 +135,18 @@ def test_what_is_left_to_other_targets() -> None:
 
 @pytest.mark.parametrize("num_rivals", [2, 3, 1000])
 @pytest.mark.parametrize("doubt", [1e-7, 1e-8, 1e-10, 0.0])
-def test_rivals_share_a_target_however_sure_they_are(num_rivals: int, doubt: float) -> None:
+def test_rivals_share_a_target_however_sure_they_are(
+    num_rivals: int, doubt: float
+) -> None:
     # rounding makes certainty of what is nearly certain: that must be no leap
     sure = torch.full((num_rivals, 1), 1 - doubt, dtype=torch.float64)
     beliefs = Beliefs(torch.zeros(num_rivals, 1, dtype=torch.int64), sure)
     rounded = Beliefs(beliefs.targets, sure.float())
     many = SinkhornAnswer(rounds=200)
     assert claims(many.balanced(rounded)) <= 1 + 1e-9
-    assert_near(many.balanced(rounded).probs, many.balanced(beliefs).probs, relative=1e-9)
+    assert_near(
+        many.balanced(rounded).probs, many.balanced(beliefs).probs, relative=1e-9
+    )
     few = [SinkhornAnswer().balanced(given).probs for given in (rounded, beliefs)]
     assert_near(*few, relative=4 * ROUNDOFF / LEAST_REST)
 
@@ -152,7 +172,10 @@ def test_evidence_fades(share: float) -> None:
 def test_a_hub_claimed_by_many() -> None:
     size = 100_000
     generator = torch.Generator().manual_seed(0)
-    for values in (torch.rand(size, 1, generator=generator), torch.full((size, 1), 0.3)):
+    for values in (
+        torch.rand(size, 1, generator=generator),
+        torch.full((size, 1), 0.3),
+    ):
         targets = torch.zeros(size, 1, dtype=torch.int64)
         table = PairTable(targets, values, torch.ones(size, 1, dtype=torch.bool), 1)
         single, double = both(partial(PairTable.sum_by_target, table), values)
@@ -163,7 +186,10 @@ def test_marginals_of_matchings() -> None:
     rng = np.random.default_rng(1)
     table = random_table(rng, 40, 40, 10)
     logits = torch.from_numpy(rng.normal(scale=20, size=table.targets.shape)).float()
-    sides = [matching_messages(table, values, tolerance=0) for values in (logits, logits.double())]
+    sides = [
+        matching_messages(table, values, tolerance=0)
+        for values in (logits, logits.double())
+    ]
     single, double = (
         log_marginals(table, values, messages).exp()
         for values, messages in zip((logits, logits.double()), sides, strict=True)

@@ -19,9 +19,16 @@ from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_si
 from emea.rules.support import Grounds, support_of
 
 from ..rules.literal_avoid_conflict import bare_pair
-from ..usual import usual
 from .both_precisions import ROUNDOFF, assert_near, both, in_precision
-from .stars import HUGE, SMALL, STRENGTHS, of_any_strength, on_hard_stars, twin_beliefs, twin_stars
+from .stars import (
+    HUGE,
+    SMALL,
+    STRENGTHS,
+    of_any_strength,
+    on_hard_stars,
+    twin_beliefs,
+    twin_stars,
+)
 
 HARD_PROBS = [0.0, 1e-38, 1e-30, 1e-5, 0.3, 0.999, 1 - 1e-6, 1 - ROUNDOFF, 1.0]
 
@@ -32,10 +39,14 @@ BLANKET: Options = {"markov_blanket": True}
 
 
 def test_one_piece_of_evidence() -> None:
-    grid = torch.tensor(list(product(HARD_PROBS, HARD_PROBS, [1e-5, 1.0], [1.0], HARD_PROBS)))
+    grid = torch.tensor(
+        list(product(HARD_PROBS, HARD_PROBS, [1e-5, 1.0], [1.0], HARD_PROBS))
+    )
     single, double = both(log_doubt, *grid.T)
     # two products, then a logarithm that enlarges the error by what is left of 1
-    by_source, by_target = (grid.double()[:, parts].prod(1) for parts in ([1, 2, 4], [0, 3, 4]))
+    by_source, by_target = (
+        grid.double()[:, parts].prod(1) for parts in ([1, 2, 4], [0, 3, 4])
+    )
     left = ((1 - part).clamp(min=1 - SURE) for part in (by_source, by_target))
     off = 4 * ROUNDOFF * sum(1 / part for part in left)
     assert_near(single, double, relative=4 * ROUNDOFF, absolute=off)
@@ -46,7 +57,9 @@ def test_one_piece_of_evidence() -> None:
     assert_near(single[faint], -(by_source + by_target)[faint], relative=8 * ROUNDOFF)
 
 
-def assert_same_inclusions(single: Subsumption, double: Subsumption, relative: float) -> None:
+def assert_same_inclusions(
+    single: Subsumption, double: Subsumption, relative: float
+) -> None:
     assert torch.equal(single.keys, double.keys)
     assert_near(single.source_in_target, double.source_in_target, relative)
     assert_near(single.target_in_source, double.target_in_source, relative)
@@ -54,15 +67,19 @@ def assert_same_inclusions(single: Subsumption, double: Subsumption, relative: f
 
 @of_any_strength
 @pytest.mark.parametrize("num_leaves", [SMALL, 5000])
-@pytest.mark.parametrize("matched", [True, False], ids=["of matched triples", "of all triples"])
+@pytest.mark.parametrize(
+    "matched", [True, False], ids=["of matched triples", "of all triples"]
+)
 def test_inclusions(num_leaves: int, strength: float, matched: bool) -> None:
     graph = DirectedTriples(twin_stars(num_leaves).source)
     beliefs = twin_beliefs(num_leaves + 1, strength)
     join = join_neighbours(graph, graph, beliefs)
 
     def estimated(given: Beliefs, triples: DirectedTriples) -> Subsumption:
-        sizes = (matched_sizes(triples, given.probs.sum(1)) + 0.5,) * 2 if matched else None
-        return estimate_subsumption(join, given, triples, triples, sizes)
+        sizes = (
+            (matched_sizes(triples, given.probs.sum(1)) + 0.5,) * 2 if matched else None
+        )
+        return estimate_subsumption(join, given, triples, triples, sizes=sizes)
 
     single, double = both(estimated, beliefs, graph)
     # of a relation's triples, each joined with a few of the other side, and of their number
@@ -77,7 +94,7 @@ def test_functionality_of_a_hub() -> None:
 
 
 def paris_values(pair: GraphPair, beliefs: Beliefs, options: Options) -> Tensor:
-    rule = usual(PARIS, pair, **options)  # type: ignore[arg-type]
+    rule = PARIS(pair, **options)  # type: ignore[arg-type]
     rule.source.to(beliefs.probs.dtype)
     rule.target.to(beliefs.probs.dtype)
     rule.prepare(RuleView(beliefs, torch.zeros(beliefs.num_source, 1)))
@@ -99,7 +116,11 @@ def test_paris(num_leaves: int, strength: float, options: Options) -> None:
     # a sum of n logarithms is off by n roundings of itself; x exp(-x) is less than 1/2, so the
     # probability it stands for is off by half as many; the blanket adds as many probabilities
     num_pieces = 4 * num_leaves
-    off = num_pieces * ROUNDOFF * (1 + (2 * double if options.get("markov_blanket") else 0))
+    off = (
+        num_pieces
+        * ROUNDOFF
+        * (1 + (2 * double if options.get("markov_blanket") else 0))
+    )
     assert_near(single, double, absolute=off)
     faint = (double < 1e-6) & (double > 0)
     if faint.any():
@@ -115,7 +136,7 @@ def test_compatibility_of_a_mapping(num_leaves: int) -> None:
     targets[6::10] -= 1
     values = []
     for dtype in (torch.float32, torch.float64):
-        rule = usual(PARIS, pair)
+        rule = PARIS(pair)
         rule.source.to(dtype)
         rule.target.to(dtype)
         values.append(mapping_compatibility(rule, targets))
@@ -123,7 +144,9 @@ def test_compatibility_of_a_mapping(num_leaves: int) -> None:
     assert_near(*values, absolute=4 * num_leaves * ROUNDOFF)
 
 
-def evidence_of(pair: GraphPair, table: PairTable, smoothing: float = 0.5) -> PairEvidence:
+def evidence_of(
+    pair: GraphPair, table: PairTable, smoothing: float = 0.5
+) -> PairEvidence:
     graphs = DirectedTriples(pair.source), DirectedTriples(pair.target)
     graphs = in_precision(graphs, table.scores.dtype)
     model = EvidenceModel(*graphs)
@@ -140,7 +163,9 @@ def test_evidence_for_pairs(num_leaves: int, strength: float) -> None:
     off = (20 * num_leaves + 20) * ROUNDOFF
     assert_same_inclusions(single.subsumption, double.subsumption, relative=off)
     # the sums over neighbours inherit that, and a certain piece saturates a little earlier
-    assert_near(single.features["coverage"], double.features["coverage"], relative=2 * off)
+    assert_near(
+        single.features["coverage"], double.features["coverage"], relative=2 * off
+    )
     noisy_or = [-torch.expm1(one.log_doubt) for one in (single, double)]
     assert_near(*noisy_or, absolute=2 * off)
     assert_near(single.log_doubt, double.log_doubt, relative=2 * off + 0.02)
@@ -179,7 +204,7 @@ def test_avoid_conflict(strength: float, mappings: str) -> None:
 def test_support_of_a_hub(strength: float) -> None:
     num_leaves = 100
     pair, beliefs = twin_stars(num_leaves), twin_beliefs(num_leaves + 1, strength)
-    rule = usual(PARIS, pair)
+    rule = PARIS(pair)
     rule.prepare(RuleView(beliefs, torch.zeros(beliefs.num_source, 1)))
     included = rule.inclusions()
     exact = in_precision((rule.source, rule.target, beliefs), torch.float64)

@@ -42,7 +42,9 @@ class LiteralAvoidConflict:
 
     def g2(self, e: int, y: dict[int, int]) -> int:
         """Whether y_e is unique in its subset."""
-        return int(all(y[n] != y[e] or y[e] == ELSEWHERE for n in self.subsets[e] if n != e))
+        return int(
+            all(y[n] != y[e] or y[e] == ELSEWHERE for n in self.subsets[e] if n != e)
+        )
 
     def expected(self, e: int, e2: int, q: Mapping) -> tuple[float, float]:
         """Both g summed over every subset that holds e, expected under q at ``y_e = e2``."""
@@ -53,7 +55,9 @@ class LiteralAvoidConflict:
             choices = [{e2: 1.0} if m == e else with_rest(q[m]) for m in members]
             for chosen in product(*choices):
                 y = dict(zip(members, chosen, strict=True))
-                prob = math.prod(dist[target] for dist, target in zip(choices, chosen, strict=True))
+                prob = math.prod(
+                    dist[target] for dist, target in zip(choices, chosen, strict=True)
+                )
                 total[0] += prob * self.g1(owner, y)
                 total[1] += prob * self.g2(owner, y)
         return total[0], total[1]

@@ -65,14 +65,19 @@ class LiteralEvidence:
             held[relations] += min(1.0, claimed)
         sizes = self._size(0), self._size(1)
         return {
-            (r, r2): (min(1.0, weight / sizes[0][r]), min(1.0, held[r, r2] / sizes[1][r2]))
+            (r, r2): (
+                min(1.0, weight / sizes[0][r]),
+                min(1.0, held[r, r2] / sizes[1][r2]),
+            )
             for (r, r2), weight in shared.items()
         }
 
     def _size(self, side: int) -> dict[int, float]:
         """Triples of each relation: those whose ends are matched, and some more; or all."""
         triples, matched = (self.source, self.target)[side], self.matched[side]
-        sizes: dict[int, float] = defaultdict(lambda: self.smoothing if self.of_matched else 0.0)
+        sizes: dict[int, float] = defaultdict(
+            lambda: self.smoothing if self.of_matched else 0.0
+        )
         for h, r, t in triples:
             both = matched.get(h, 0.0) * matched.get(t, 0.0)
             sizes[r] += both if self.of_matched else 1.0
@@ -80,7 +85,10 @@ class LiteralEvidence:
 
     def log_doubt(self, e: int, e2: int) -> float:
         """Logarithm of the noisy-or's product (Eq. 19)."""
-        fun, fun2 = inverse_functionality(self.source), inverse_functionality(self.target)
+        fun, fun2 = (
+            inverse_functionality(self.source),
+            inverse_functionality(self.target),
+        )
         total = 0.0
         around = [(r, n) for h, r, n in self.source if h == e]
         around2 = [(r2, n2) for h2, r2, n2 in self.target if h2 == e2]
@@ -130,5 +138,7 @@ class LiteralEvidence:
         for h, r, n in (self.source, self.target)[side]:
             if h == entity:
                 weight = self.rarity(side, n) if rare else 1.0
-                worth[n] = max(worth[n], best[r] * self.matched[side].get(n, 0.0) * weight)
+                worth[n] = max(
+                    worth[n], best[r] * self.matched[side].get(n, 0.0) * weight
+                )
         return sum(worth.values())

@@ -41,12 +41,18 @@ def inclusions(source: set[Triple], target: set[Triple], q: Mapping) -> Inclusio
 
     def forth(r: int, r2: int) -> float:
         of_r2 = [triple2 for triple2 in target if triple2[1] == r2]
-        held = [sum(matched(one, other) for other in of_r2) for one in source if one[1] == r]
+        held = [
+            sum(matched(one, other) for other in of_r2) for one in source if one[1] == r
+        ]
         return sum(held) / size[r]
 
     def back(r: int, r2: int) -> float:
         of_r = [triple for triple in source if triple[1] == r]
-        held = [sum(matched(one, other) for one in of_r) for other in target if other[1] == r2]
+        held = [
+            sum(matched(one, other) for one in of_r)
+            for other in target
+            if other[1] == r2
+        ]
         return sum(min(1.0, claims) for claims in held) / size2[r2]
 
     return {(r, r2): (forth(r, r2), back(r, r2)) for r in size for r2 in size2}
@@ -74,7 +80,10 @@ class LiteralPARIS:
 
     def value(self, e: int, e2: int, q: Mapping) -> float:
         """``g(y_F_e)`` at ``y_e = e2``."""
-        fun, fun2 = inverse_functionality(self.source), inverse_functionality(self.target)
+        fun, fun2 = (
+            inverse_functionality(self.source),
+            inverse_functionality(self.target),
+        )
         doubt = 1.0
         for r, n in [(r, n) for h, r, n in self.source if h == e]:
             for r2, n2 in [(r2, n2) for h2, r2, n2 in self.target if h2 == e2]:
@@ -101,7 +110,10 @@ class LiteralPARIS:
 def graphs(draw: st.DrawFn, loops: bool = True) -> KnowledgeGraph:
     """Small graphs: hubs, multi-edges, repeated triples, lonely entities, no triples at all."""
     num_entities, num_relations = draw(st.integers(1, 6)), draw(st.integers(1, 3))
-    entity, relation = st.integers(0, num_entities - 1), st.integers(0, num_relations - 1)
+    entity, relation = (
+        st.integers(0, num_entities - 1),
+        st.integers(0, num_relations - 1),
+    )
     triples = draw(st.lists(st.tuples(entity, relation, entity), max_size=14))
     kept = [triple for triple in triples if loops or triple[0] != triple[2]]
     return KnowledgeGraph(np.array(kept, dtype=np.int64), num_entities, num_relations)
@@ -126,7 +138,9 @@ def beliefs_of(draw: st.DrawFn, pair: GraphPair, hard: bool = False) -> Beliefs:
     k = min(draw(st.integers(1, 7)), num_target)
     targets = np.array([rng.permutation(num_target)[:k] for _ in range(num_source)])
     probs = rng.random((num_source, k)) * (rng.random((num_source, k)) < 0.7)
-    probs /= np.maximum(probs.sum(1, keepdims=True), 1e-9) * rng.uniform(1, 1.5, (num_source, 1))
+    probs /= np.maximum(probs.sum(1, keepdims=True), 1e-9) * rng.uniform(
+        1, 1.5, (num_source, 1)
+    )
     soft = Beliefs(torch.from_numpy(targets), torch.from_numpy(probs).float())
     beliefs = soft.hardened() if hard else soft
     return beliefs.clamped(torch.from_numpy(pair.links.copy()))

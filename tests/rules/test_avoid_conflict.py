@@ -17,7 +17,6 @@ from emea.rules import avoid_conflict
 from emea.rules.avoid_conflict import AvoidConflict, nearest_neighbours
 from emea.rules.rule import RuleView
 
-from ..usual import usual
 from .literal_avoid_conflict import LiteralAvoidConflict, bare_pair, bare_pairs, subsets
 from .literal_paris import as_mapping, beliefs_of, best_alone
 
@@ -27,7 +26,9 @@ def random_embeddings(pair: GraphPair, seed: int) -> torch.Tensor:
     return torch.from_numpy(rng.normal(size=(pair.source.num_entities, 3)))
 
 
-def prepared(rule: AvoidConflict, beliefs: Beliefs, embeddings: torch.Tensor) -> AvoidConflict:
+def prepared(
+    rule: AvoidConflict, beliefs: Beliefs, embeddings: torch.Tensor
+) -> AvoidConflict:
     rule.prepare(RuleView(beliefs, embeddings))
     return rule
 
@@ -59,7 +60,9 @@ def test_equals_the_sum_over_all_subsets_that_hold_the_entity(
         subsets(embeddings.numpy(), num_neighbours), beliefs.targets[:, 0].tolist()
     )
     rows = enumerate(beliefs.targets.tolist())
-    expected = np.array([[twin.expected(e, e2, others) for e2 in targets] for e, targets in rows])
+    expected = np.array(
+        [[twin.expected(e, e2, others) for e2 in targets] for e, targets in rows]
+    )
     # what all candidates of an entity share cancels in Eq. 7
     got = values.double().numpy()
     np.testing.assert_allclose(got - got[:, :1], expected - expected[:, :1], atol=1e-5)
@@ -69,8 +72,12 @@ def test_equals_the_sum_over_all_subsets_that_hold_the_entity(
 
 
 @settings(deadline=None)
-@given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32), st.integers(64, 4096))
-def test_neighbours_are_the_nearest_others(num: int, k: int, seed: int, block: int) -> None:
+@given(
+    st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32), st.integers(64, 4096)
+)
+def test_neighbours_are_the_nearest_others(
+    num: int, k: int, seed: int, block: int
+) -> None:
     embeddings = np.random.default_rng(seed).normal(size=(num, 4))
     k = min(k, num - 1)
     with patch.dict(similarity.BLOCK_BYTES, cpu=block):
@@ -88,6 +95,7 @@ def test_equal_embeddings_never_make_an_entity_its_own_neighbour(num: int) -> No
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("mappings", ["best", "expected"])
 def test_cuda_equals_cpu(mappings: str) -> None:
     generator = torch.Generator().manual_seed(0)
@@ -97,6 +105,6 @@ def test_cuda_equals_cpu(mappings: str) -> None:
     values = []
     for device in ("cpu", "cuda"):
         beliefs = Beliefs(targets.to(device), probs.to(device))
-        rule = usual(AvoidConflict, bare_pair(300, 50), mappings=mappings, device=device)
+        rule = AvoidConflict(bare_pair(300, 50), mappings=mappings, device=device)
         values.append(prepared(rule, beliefs, embeddings.to(device))(beliefs).cpu())
     torch.testing.assert_close(values[1], values[0], atol=1e-5, rtol=0)

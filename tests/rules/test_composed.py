@@ -13,7 +13,6 @@ from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 from emea.rules.rule import Composed, RuleView
 
-from ..usual import usual
 from .literal_avoid_conflict import bare_pair
 from .literal_paris import beliefs_of, pairs
 
@@ -26,8 +25,8 @@ def test_equals_its_parts_one_after_the_other(
     rng = np.random.default_rng(seed)
     embeddings = torch.from_numpy(rng.normal(size=(pair.source.num_entities, 3)))
     makers = {
-        "paris": partial(usual, PARIS, markov_blanket=blanket),
-        "avoid_conflict": partial(usual, AvoidConflict, num_neighbours=2),
+        "paris": partial(PARIS, markov_blanket=blanket),
+        "avoid_conflict": partial(AvoidConflict, num_neighbours=2),
     }
     together = Composed(makers, pair)
     alone = [make(pair=pair) for make in makers.values()]
@@ -41,7 +40,7 @@ def test_equals_its_parts_one_after_the_other(
     assert list(together.names) == ["paris", "follow_neural", "unique"]
 
 
-USUAL_PARIS, USUAL_CONFLICT = partial(usual, PARIS), partial(usual, AvoidConflict)
+USUAL_PARIS, USUAL_CONFLICT = PARIS, AvoidConflict
 PAIR = bare_pair(3, 3)
 
 

@@ -20,14 +20,18 @@ from .literal_paris import both_directions, graphs, inverse_functionality
 @given(graphs())
 def test_holds_every_directed_triple_once_sorted_by_pair(graph: KnowledgeGraph) -> None:
     triples = DirectedTriples(graph)
-    pairs = list(zip(triples.pair_heads.tolist(), triples.pair_tails.tolist(), strict=True))
+    pairs = list(
+        zip(triples.pair_heads.tolist(), triples.pair_tails.tolist(), strict=True)
+    )
     assert pairs == sorted(set(pairs))
     held = []
     for (head, tail), start, size in zip(
         pairs, triples.pair_starts.tolist(), triples.pair_sizes.tolist(), strict=False
     ):
         assert size > 0
-        held += [(head, r, tail) for r in triples.relations[start : start + size].tolist()]
+        held += [
+            (head, r, tail) for r in triples.relations[start : start + size].tolist()
+        ]
     assert len(held) == len(triples.relations)
     assert sorted(held) == sorted(both_directions(graph))
 
@@ -38,7 +42,9 @@ def test_counts_each_relation(graph: KnowledgeGraph) -> None:
     triples = DirectedTriples(graph)
     directed = both_directions(graph)
     functionality = inverse_functionality(directed)
-    assert triples.num_directed == len(triples.relation_sizes) == 2 * graph.num_relations
+    assert (
+        triples.num_directed == len(triples.relation_sizes) == 2 * graph.num_relations
+    )
     for relation in range(triples.num_directed):
         size = sum(r == relation for _, r, _ in directed)
         assert triples.relation_sizes[relation] == size

@@ -15,8 +15,6 @@ from emea.matching.pair_table import PairTable
 from emea.rules.paris import PARIS
 from tests.literals.pairs_with_values import Facts, graph_with_values, pair_with_values
 
-from ..usual import usual
-
 NUM = 4
 facts = st.lists(
     st.tuples(st.integers(0, NUM - 1), st.integers(0, 1), st.sampled_from("abcdef")),
@@ -27,14 +25,18 @@ facts = st.lists(
 
 
 def matched(source: Facts, target: Facts) -> GraphPair:
-    pair = pair_with_values(graph_with_values(NUM, source), graph_with_values(NUM, target))
-    return replace(pair, literals=usual(EqualLiterals, pairs_per_triple=1000)(pair))
+    pair = pair_with_values(
+        graph_with_values(NUM, source), graph_with_values(NUM, target)
+    )
+    return replace(pair, literals=EqualLiterals(pairs_per_triple=1000)(pair))
 
 
 def all_pairs() -> PairTable:
     shape = NUM, NUM
     everyone = torch.arange(NUM).repeat(NUM, 1)
-    return PairTable(everyone, torch.zeros(shape), torch.ones(shape, dtype=torch.bool), NUM)
+    return PairTable(
+        everyone, torch.zeros(shape), torch.ones(shape, dtype=torch.bool), NUM
+    )
 
 
 def by_hand(
@@ -56,7 +58,9 @@ def by_hand(
 
     def size(facts: Facts, attribute: int, matched: list[float]) -> float:
         rows = [(e, v) for e, name, v in facts if name == attribute]
-        return 0.5 + sum(matched[entity] * belief.get(value, 0.0) for entity, value in rows)
+        return 0.5 + sum(
+            matched[entity] * belief.get(value, 0.0) for entity, value in rows
+        )
 
     def both(a: int, b: int) -> tuple[float, float]:
         joined = [
@@ -82,16 +86,20 @@ def by_hand(
                 forth, back = both(a, b)
                 one = back * share(source, a) * belief[v]
                 other = forth * share(target, b) * belief[v]
-                doubt[e][e2] += math.log1p(-min(one, 1 - 1e-7)) + math.log1p(-min(other, 1 - 1e-7))
+                doubt[e][e2] += math.log1p(-min(one, 1 - 1e-7)) + math.log1p(
+                    -min(other, 1 - 1e-7)
+                )
     return doubt
 
 
 @settings(max_examples=30)
 @given(facts, facts, st.integers(0, 2**32 - 1))
-def test_the_evidence_of_values_is_that_of_loops(source: Facts, target: Facts, seed: int) -> None:
+def test_the_evidence_of_values_is_that_of_loops(
+    source: Facts, target: Facts, seed: int
+) -> None:
     pair = matched(source, target)
     probs = torch.rand(NUM, NUM, generator=torch.Generator().manual_seed(seed)) / NUM
-    model = usual(PARIS, pair).pair_evidence()
+    model = PARIS(pair).pair_evidence()
     model.num_carriers, model.least_belief = 100, 0.0
     found = model(all_pairs(), probs).log_doubt
     wanted = torch.tensor(by_hand(pair, source, target, probs))
@@ -102,9 +110,11 @@ def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
     # 0, 1 and 2 share values; 3 has none, but is the only neighbour of 0 by relation 0
     edges = [(0, 0, 3), (1, 0, 2)]
     source = graph_with_values(4, [(e, 0, f"n{e}") for e in range(3)], edges)
-    target = graph_with_values(4, [(3 - e, 0, f"N{e}") for e in range(3)], [(3, 0, 0), (2, 0, 1)])
+    target = graph_with_values(
+        4, [(3 - e, 0, f"N{e}") for e in range(3)], [(3, 0, 0), (2, 0, 1)]
+    )
     pair = pair_with_values(source, target)
-    pair = replace(pair, literals=usual(EqualLiterals)(pair))
+    pair = replace(pair, literals=EqualLiterals()(pair))
     nothing = torch.zeros(0, 2, dtype=torch.int64)
     found = ParisReasoner(pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
     assert found.targets.tolist() == [3, 2, 1, 0]

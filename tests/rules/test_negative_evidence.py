@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from emea.baselines.paris_reasoner import ParisReasoner
-from emea.config.settings.data import EqualLiteralsSettings
 from emea.data.attributes import AttributeTriples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.literals.match_literals import EqualLiterals
+from emea.literals.settings import EqualLiteralsSettings
 from emea.matching.beliefs import Matching
 from emea.rules.negative_evidence import LEAST_FUNCTIONALITY, lowered
 
@@ -20,7 +20,9 @@ Person = dict[str, list[str]]
 
 
 def graph_of(people: list[Person]) -> KnowledgeGraph:
-    values = sorted({text for one in people for texts in one.values() for text in texts})
+    values = sorted(
+        {text for one in people for texts in one.values() for text in texts}
+    )
     rows = [
         (number, NAMES.index(name), values.index(text))
         for number, one in enumerate(people)
@@ -60,14 +62,21 @@ def people(seed: int, noise: float) -> tuple[list[Person], list[Person]]:
 def reasoner_of(
     sources: list[Person], targets: list[Person], negative: bool = True
 ) -> ParisReasoner:
-    pair = GraphPair("p", graph_of(sources), graph_of(targets), np.zeros((0, 2), dtype=np.int64))
+    pair = GraphPair(
+        "p", graph_of(sources), graph_of(targets), np.zeros((0, 2), dtype=np.int64)
+    )
     budget = EqualLiteralsSettings().pairs_per_triple
-    matches = EqualLiterals(True, budget, "never", negative)(pair)
-    return ParisReasoner(GraphPair("p", pair.source, pair.target, pair.links, literals=matches))
+    matches = EqualLiterals(True, budget, "never", None, negative)(pair)
+    return ParisReasoner(
+        GraphPair("p", pair.source, pair.target, pair.links, literals=matches)
+    )
 
 
 def looped_factor(
-    sources: list[Person], targets: list[Person], pairs: list[tuple[int, int]], name: str
+    sources: list[Person],
+    targets: list[Person],
+    pairs: list[tuple[int, int]],
+    name: str,
 ) -> float:
     """The share of certain matches that agree, and the chance that any two entities do."""
     agreeing, compared = 1.0, 2.0
@@ -79,7 +88,8 @@ def looped_factor(
             back = {text for texts in sources[one].values() for text in texts}
             agreeing += mine[0] in held or theirs[0] in back
     lists = [
-        [one[name][0] for one in side if len(one.get(name, [])) == 1] for side in (sources, targets)
+        [one[name][0] for one in side if len(one.get(name, [])) == 1]
+        for side in (sources, targets)
     ]
     equal = sum(mine == theirs for mine in lists[0] for theirs in lists[1])
     return (1 - agreeing / compared) / (1 - equal / (len(lists[0]) * len(lists[1])))
@@ -100,9 +110,13 @@ def test_what_a_difference_is_worth(seed: int, noise: float) -> None:
     likely = torch.full((60,), 0.9, dtype=torch.float64)
     fitted = negative.differences(reasoner.inclusions(certain), certain.pairs(), likely)
     less = -torch.expm1(
-        lowered(torch.log1p(-likely), negative.log_factors(fitted[:1], *certain.pairs().T))
+        lowered(
+            torch.log1p(-likely), negative.log_factors(fitted[:1], *certain.pairs().T)
+        )
     )
-    again = negative.differences(reasoner.inclusions(certain), certain.pairs(), less, fitted[:1])
+    again = negative.differences(
+        reasoner.inclusions(certain), certain.pairs(), less, fitted[:1]
+    )
     assert again[0] == pytest.approx(fitted[0], abs=1e-6)
     factors = {NAMES[one.relation - 1]: one.factor for one in found}
     assert "tag" not in factors, f"it has several values, {LEAST_FUNCTIONALITY}"
@@ -117,7 +131,11 @@ def test_what_a_difference_is_worth(seed: int, noise: float) -> None:
         back = {text for texts in sources[one].values() for text in texts}
         for name, factor in factors.items():
             mine, theirs = sources[one].get(name, []), targets[other].get(name, [])
-            if len(mine) == len(theirs) == 1 and mine[0] not in held and theirs[0] not in back:
+            if (
+                len(mine) == len(theirs) == 1
+                and mine[0] not in held
+                and theirs[0] not in back
+            ):
                 product *= factor
         assert value == pytest.approx(math.log(product), abs=1e-9)
 
@@ -132,7 +150,9 @@ def test_factors_multiply_the_odds() -> None:
 
 def test_a_person_without_a_counterpart_is_not_matched() -> None:
     sources, targets = people(3, 0.02)
-    for one, other in zip(sources[40:], targets[40:], strict=True):  # another person of that name
+    for one, other in zip(
+        sources[40:], targets[40:], strict=True
+    ):  # another person of that name
         other["born"], other["phone"] = [f"x{other['born'][0]}"], [f"x{one['born'][0]}"]
         one["name"] = other["name"] = [f"only {one['born'][0]}"]
 

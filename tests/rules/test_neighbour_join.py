@@ -1,5 +1,6 @@
 """The join of candidates over edges, against loops."""
 
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -11,11 +12,12 @@ from torch import Tensor
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
+from emea.kernels import choice, edge_join
+from emea.kernels.edge_join import Edges
 from emea.matching.beliefs import Beliefs
-from emea.rules import neighbour_join
-from emea.rules.directed_triples import DirectedTriples, Edges
+from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
-from emea.runtime import kernels, threads
+from emea.runtime import threads
 from emea.runtime.threads import index_ranges
 
 from .literal_paris import beliefs_of, both_directions, pairs
@@ -37,7 +39,10 @@ def rows(join: NeighbourJoin) -> list[Row]:
 
 
 def looped(
-    pair: GraphPair, beliefs: Beliefs, skip_impossible: bool, neighbours: Beliefs | None = None
+    pair: GraphPair,
+    beliefs: Beliefs,
+    skip_impossible: bool,
+    neighbours: Beliefs | None = None,
 ) -> list[Row]:
     targets, others = beliefs.targets.tolist(), (neighbours or beliefs).targets.tolist()
     probs = (neighbours or beliefs).probs.tolist()
@@ -60,14 +65,22 @@ def joined(
 ) -> NeighbourJoin:
     """Return the join by torch's operations, which must equal that of the compiled loops."""
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    given = source, target, beliefs, skip_impossible, neighbours, filled
-    with patch.object(kernels, "LEAST_OPERATIONS", 0):
-        assert kernels.uses_numba(beliefs.targets, 0)
-        by_loops = join_neighbours(*given)
+    join_them = partial(
+        join_neighbours,
+        source,
+        target,
+        beliefs,
+        skip_impossible=skip_impossible,
+        neighbours=neighbours,
+        filled=filled,
+    )
+    with patch.object(choice, "LEAST_OPERATIONS", 0):
+        assert choice.uses_numba(beliefs.targets, 0)
+        by_loops = join_them()
         with patch.object(threads, "thread_ranges", lambda size: index_ranges(size, 3)):
-            assert rows(join_neighbours(*given)) == rows(by_loops)
-    with patch.object(kernels._Switch, "allows_compiled", False):
-        join = join_neighbours(*given)
+            assert rows(join_them()) == rows(by_loops)
+    with patch.object(choice._Switch, "allows_compiled", False):
+        join = join_them()
     assert rows(by_loops) == rows(join)
     heads = beliefs.targets[join.entity, join.slot]
     tails = (neighbours or beliefs).targets[join.neighbour, join.neighbour_slot]
@@ -78,13 +91,19 @@ def joined(
 
 
 @settings(deadline=None)
-@given(st.data(), pairs(), st.booleans(), st.booleans(), st.sampled_from([2**22, 60, 7, 1]))
+@given(
+    st.data(), pairs(), st.booleans(), st.booleans(), st.sampled_from([2**22, 60, 7, 1])
+)
 def test_equals_loops(
-    data: st.DataObject, pair: GraphPair, skip_impossible: bool, are_own: bool, lookups: int
+    data: st.DataObject,
+    pair: GraphPair,
+    skip_impossible: bool,
+    are_own: bool,
+    lookups: int,
 ) -> None:
     beliefs = data.draw(beliefs_of(pair))
     neighbours = data.draw(beliefs_of(pair)) if are_own else None
-    with patch.dict(neighbour_join.LOOKUPS_PER_BLOCK, cpu=lookups):
+    with patch.dict(edge_join.LOOKUPS_PER_BLOCK, cpu=lookups):
         join = joined(pair, beliefs, skip_impossible, neighbours)
     assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible, neighbours)
 
@@ -93,7 +112,10 @@ def test_equals_loops(
 @given(st.data(), pairs())
 def test_empty_slots_are_left_out(data: st.DataObject, pair: GraphPair) -> None:
     beliefs = data.draw(beliefs_of(pair))
-    filled = torch.rand(beliefs.targets.shape, generator=torch.Generator().manual_seed(0)) < 0.5
+    filled = (
+        torch.rand(beliefs.targets.shape, generator=torch.Generator().manual_seed(0))
+        < 0.5
+    )
     every = rows(joined(pair, beliefs))
     expected = [row for row in every if filled[row[0], row[1]]]
     assert rows(joined(pair, beliefs, filled=filled)) == expected
@@ -113,7 +135,7 @@ def test_blocks_bound_the_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
         return answers
 
     monkeypatch.setattr(Edges, "may_join", counted)
-    monkeypatch.setitem(neighbour_join.LOOKUPS_PER_BLOCK, "cpu", 12)
+    monkeypatch.setitem(edge_join.LOOKUPS_PER_BLOCK, "cpu", 12)
     joined(pair, beliefs, True)
     # 20 directed pairs of 4 look-ups each
     assert sum(sizes) == 80
@@ -125,9 +147,11 @@ def test_finds_the_edges_and_sorts_out_most_other_pairs() -> None:
     num = 300
     triples = np.stack([rng.integers(0, n, 1200) for n in (num, 3, num)], axis=1)
     directed = DirectedTriples(KnowledgeGraph(triples, num, 3))
-    edges = Edges(directed)
+    edges = Edges(directed.pair_heads, directed.pair_tails, num)
     expected = torch.full((num, num), -1)
-    expected[directed.pair_heads, directed.pair_tails] = torch.arange(len(directed.pair_heads))
+    expected[directed.pair_heads, directed.pair_tails] = torch.arange(
+        len(directed.pair_heads)
+    )
     assert torch.equal(edges.find(torch.arange(num * num)).view(num, num), expected)
     heads, tails = torch.arange(num).unsqueeze(1), torch.arange(num).expand(num, num)
     answers = edges.may_join(heads, tails).squeeze(1)

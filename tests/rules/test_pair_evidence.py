@@ -20,14 +20,18 @@ from .literal_evidence import LiteralEvidence
 from .literal_paris import Inclusions, pairs
 
 
-def evidence_of(pair: GraphPair, table: PairTable, probs: Tensor, **options: float) -> PairEvidence:
+def evidence_of(
+    pair: GraphPair, table: PairTable, probs: Tensor, **options: float
+) -> PairEvidence:
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
     model = EvidenceModel(source, target, features=["rare_coverage"])
     vars(model).update(options)
     return model(table, probs)
 
 
-def believed(rng: np.random.Generator, pair: GraphPair, width: int) -> tuple[PairTable, Tensor]:
+def believed(
+    rng: np.random.Generator, pair: GraphPair, width: int
+) -> tuple[PairTable, Tensor]:
     """Candidates, the links among some of them, with beliefs of any size."""
     table = random_table(rng, pair.source.num_entities, pair.target.num_entities, width)
     probs = torch.from_numpy(rng.random(table.targets.shape))
@@ -44,7 +48,9 @@ def assert_included(found: PairEvidence, expected: Inclusions) -> None:
         assert included.get(key, (0.0, 0.0)) == pytest.approx(both, rel=1e-5, abs=1e-9)
 
 
-def assert_same(found: PairEvidence, literal: LiteralEvidence, table: PairTable) -> None:
+def assert_same(
+    found: PairEvidence, literal: LiteralEvidence, table: PairTable
+) -> None:
     assert_included(found, literal.included)
     for pair, place in pairs_of(table).items():
         doubt = literal.log_doubt(*pair)
@@ -53,7 +59,9 @@ def assert_same(found: PairEvidence, literal: LiteralEvidence, table: PairTable)
             literal.coverage(*pair), rel=1e-5
         )
         rare = literal.coverage(*pair, rare=True)
-        assert found.features["rare_coverage"][place].item() == pytest.approx(rare, rel=1e-5)
+        assert found.features["rare_coverage"][place].item() == pytest.approx(
+            rare, rel=1e-5
+        )
 
 
 def compared(
@@ -80,7 +88,9 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_equals_dictionaries(seed: int, options: dict[str, float]) -> None:
-    literal = compared(np.random.default_rng(seed), overlapping_pair(seed, 9), 5, **options)
+    literal = compared(
+        np.random.default_rng(seed), overlapping_pair(seed, 9), 5, **options
+    )
     assert literal.carriers
 
 

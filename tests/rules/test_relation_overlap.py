@@ -35,7 +35,9 @@ def graph(rng: np.random.Generator, side: int) -> KnowledgeGraph:
 def inclusions(rng: np.random.Generator) -> Subsumption:
     num_keys = 4 * RELATIONS[0] * RELATIONS[1]
     keys = np.sort(rng.choice(num_keys, num_keys // 2, replace=False))
-    probs = rng.random((2, len(keys))).astype(np.float32) * (rng.random(len(keys)) < 0.7)
+    probs = rng.random((2, len(keys))).astype(np.float32) * (
+        rng.random(len(keys)) < 0.7
+    )
     first, second = (torch.from_numpy(side.astype(np.float32)) for side in probs)
     return Subsumption(torch.from_numpy(keys), first, second, 2 * RELATIONS[1])
 
@@ -49,7 +51,9 @@ def relations_of(graph: KnowledgeGraph) -> list[set[int]]:
 
 
 def reference(
-    sets: tuple[list[set[int]], list[set[int]]], likelier: dict[tuple[int, int], float], pair: int
+    sets: tuple[list[set[int]], list[set[int]]],
+    likelier: dict[tuple[int, int], float],
+    pair: int,
 ) -> float:
     """Return the overlap of entity ``pair // num_target`` with entity ``pair % num_target``."""
 
@@ -93,7 +97,9 @@ def test_equals_a_reference_over_sets(seed: int) -> None:
     for row, slot in np.ndindex(*targets.shape):
         wanted = 0.0
         if filled[row, slot]:
-            wanted = reference(sets, likelier, row * ENTITIES[1] + int(targets[row, slot]))
+            wanted = reference(
+                sets, likelier, row * ENTITIES[1] + int(targets[row, slot])
+            )
         assert values[row, slot].item() == pytest.approx(wanted, rel=1e-5)
     assert values[filled].std() > 0.05
     try:
@@ -106,10 +112,17 @@ def test_equals_a_reference_over_sets(seed: int) -> None:
 @pytest.mark.usefixtures("each_kernels")
 def test_without_inclusions_all_pairs_are_equal() -> None:
     rng = np.random.default_rng(0)
-    overlap = RelationOverlap(DirectedTriples(graph(rng, 0)), DirectedTriples(graph(rng, 1)))
-    empty = Subsumption(torch.zeros(0, dtype=torch.int64), *[torch.zeros(0)] * 2, 2 * RELATIONS[1])
+    overlap = RelationOverlap(
+        DirectedTriples(graph(rng, 0)), DirectedTriples(graph(rng, 1))
+    )
+    empty = Subsumption(
+        torch.zeros(0, dtype=torch.int64), *[torch.zeros(0)] * 2, 2 * RELATIONS[1]
+    )
     targets = torch.arange(ENTITIES[1]).repeat(ENTITIES[0], 1)
     table = PairTable(
-        targets, torch.zeros(targets.shape), torch.ones_like(targets).bool(), ENTITIES[1]
+        targets,
+        torch.zeros(targets.shape),
+        torch.ones_like(targets).bool(),
+        ENTITIES[1],
     )
     assert torch.equal(overlap(table, empty), torch.ones(targets.shape))

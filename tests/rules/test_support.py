@@ -18,7 +18,6 @@ from emea.rules.rule import RuleView
 from emea.rules.support import Grounds, neighbours_of, relations_between, support_of
 
 from ..baselines.random_pairs import overlapping_pair
-from ..usual import usual
 from .literal_paris import (
     LiteralPARIS,
     as_mapping,
@@ -31,13 +30,15 @@ from .literal_paris import (
 
 
 def prepared(pair: GraphPair, beliefs: Beliefs) -> tuple[PARIS, Grounds]:
-    rule = usual(PARIS, pair)
+    rule = PARIS(pair)
     rule.prepare(RuleView(beliefs, torch.zeros(beliefs.num_source, 1)))
     return rule, Grounds(rule.source, rule.target, beliefs, rule.inclusions())
 
 
 @given(st.data(), pairs())
-def test_any_pair_has_the_value_of_the_triple_loop(data: st.DataObject, pair: GraphPair) -> None:
+def test_any_pair_has_the_value_of_the_triple_loop(
+    data: st.DataObject, pair: GraphPair
+) -> None:
     beliefs = data.draw(beliefs_of(pair))
     _, grounds = prepared(pair, beliefs)
     source, target = both_directions(pair.source), both_directions(pair.target)
@@ -50,7 +51,9 @@ def test_any_pair_has_the_value_of_the_triple_loop(data: st.DataObject, pair: Gr
 
 
 @given(st.data(), pairs())
-def test_shares_are_of_one_whole_and_sorted(data: st.DataObject, pair: GraphPair) -> None:
+def test_shares_are_of_one_whole_and_sorted(
+    data: st.DataObject, pair: GraphPair
+) -> None:
     _, grounds = prepared(pair, data.draw(beliefs_of(pair)))
     support = support_of(grounds, 0, 0)
     shares = support.shares()
@@ -85,17 +88,21 @@ def test_pieces_are_those_the_baseline_hears(seed: int) -> None:
         least_evidence=rule.least_evidence,
     )
     compared = 0
-    for implied in rule.implied(matching, torch.ones_like(matching.targets, dtype=torch.bool)):
+    for implied in rule.implied(
+        matching, torch.ones_like(matching.targets, dtype=torch.bool)
+    ):
         rows = zip(*(column.tolist() for column in implied), strict=True)
         for source, target, doubt in rows:
-            assert support_of(grounds, source, target).total == pytest.approx(-doubt / FIXED_POINT)
+            assert support_of(grounds, source, target).total == pytest.approx(
+                -doubt / FIXED_POINT
+            )
             compared += 1
     assert compared
 
 
 @given(pairs())
 def test_neighbours_and_relations_are_those_of_the_triples(pair: GraphPair) -> None:
-    rule = usual(PARIS, pair)
+    rule = PARIS(pair)
     triples = both_directions(pair.source)
     for e in range(pair.source.num_entities):
         around = sorted({t for h, _, t in triples if h == e})

@@ -51,7 +51,9 @@ def small_memory(monkeypatch: pytest.MonkeyPatch, num_rows: int) -> list[int]:
     def scores(self: Similarity, rows: Tensor, columns: Tensor | None = None) -> Tensor:
         asked.append(len(rows))
         if len(rows) > num_rows:
-            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+            raise torch.cuda.OutOfMemoryError(
+                "CUDA out of memory. Tried to allocate 2.00 GiB"
+            )
         return whole(self, rows, columns)
 
     monkeypatch.setattr(Similarity, "scores", scores)
@@ -67,13 +69,17 @@ def test_a_search_continues_with_blocks_that_fit(
     expected = top_candidates(similarity, 3)
     asked = small_memory(monkeypatch, 10)
     # 40 rows of 40 scores fit: the first block is everything
-    monkeypatch.setitem(sys.modules[Similarity.__module__].BLOCK_BYTES, "cpu", 40 * 40 * 4)
+    monkeypatch.setitem(
+        sys.modules[Similarity.__module__].BLOCK_BYTES, "cpu", 40 * 40 * 4
+    )
     with caplog.at_level(logging.WARNING, "emea"):
         found = top_candidates(similarity, 3)
     assert asked == [40, 20, 10, 10, 10, 10]
     assert torch.equal(found.targets, expected.targets)
     warned = "Out of memory: retrying with half-size blocks. Set trainer.block_memory={} to start"
-    assert [record.getMessage().split(" with this")[0] for record in caplog.records] == [
+    assert [
+        record.getMessage().split(" with this")[0] for record in caplog.records
+    ] == [
         warned.format(0.5),
         warned.format(0.25),
     ]
@@ -82,7 +88,9 @@ def test_a_search_continues_with_blocks_that_fit(
     assert asked == [10, 10, 10, 10]  # the next computation has learnt from this one
 
 
-def test_where_nothing_helps_the_error_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_helps_the_error_comes_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     small_memory(monkeypatch, 0)
     limit_blocks(2 * LEAST_SHARE)
     similarity = Cosine()(torch.eye(3), torch.eye(3))
@@ -126,7 +134,9 @@ def test_more_than_a_machine_can_address_is_recognised() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
 def test_a_real_lack_of_memory_is_recognised() -> None:
-    done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", REAL], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     size, share = done.stdout.split()
     assert float(share) in (0.5, 0.25)
@@ -159,7 +169,9 @@ def test_a_search_on_a_full_gpu_continues_with_blocks_that_fit(
         found = top_candidates(similarity, 3)
     assert torch.equal(found.targets, expected.targets)
     assert block_memory._Blocks.share < 1
-    assert all("trainer.block_memory" in record.getMessage() for record in caplog.records)
+    assert all(
+        "trainer.block_memory" in record.getMessage() for record in caplog.records
+    )
 
 
 def numpy_error() -> MemoryError:
@@ -173,7 +185,9 @@ OUT_OF_MEMORY = {
     "Python": MemoryError(),
     "numpy": numpy_error(),
     "torch": torch.OutOfMemoryError("Tried to allocate 2.00 GiB"),
-    "torch.cuda": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    "torch.cuda": torch.cuda.OutOfMemoryError(
+        "CUDA out of memory. Tried to allocate 2.00 GiB."
+    ),
     "CPU, x86": RuntimeError(
         "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: "
         "you tried to allocate 4294967296 bytes. Error code 12 (Cannot allocate memory)"
@@ -183,7 +197,9 @@ OUT_OF_MEMORY = {
         "you tried to allocate 4294967296 bytes."
     ),
     "C++": RuntimeError("std::bad_alloc"),
-    "CUDA": RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronous"),
+    "CUDA": RuntimeError(
+        "CUDA error: out of memory\nCUDA kernel errors might be asynchronous"
+    ),
     "CUDA driver": RuntimeError("CUDA driver error: out of memory"),
     "cuBLAS": RuntimeError(
         "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
@@ -194,7 +210,9 @@ OUT_OF_MEMORY = {
     "cuSPARSE": RuntimeError(
         "CUDA error: resource allocation failed when calling `cusparseCreate(handle)`"
     ),
-    "MKL": RuntimeError("MKL error: SPARSE_STATUS_ALLOC_FAILED when calling `mkl_sparse_s_mm`"),
+    "MKL": RuntimeError(
+        "MKL error: SPARSE_STATUS_ALLOC_FAILED when calling `mkl_sparse_s_mm`"
+    ),
     "system": OSError(errno.ENOMEM, "Cannot allocate memory"),
 }
 
@@ -203,7 +221,9 @@ OTHER_ERRORS = {
     "index": IndexError("index 5 is out of bounds for dimension 0 with size 5"),
     "launch": RuntimeError("CUDA error: too many resources requested for launch"),
     "access": RuntimeError("CUDA error: an illegal memory access was encountered"),
-    "device": RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`"),
+    "device": RuntimeError(
+        "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`"
+    ),
     "disk": OSError(errno.ENOSPC, "No space left on device"),
     "quoted": ValueError("the study 'out of memory' does not exist"),
     "interrupt": KeyboardInterrupt(),
@@ -211,7 +231,9 @@ OTHER_ERRORS = {
 
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY.values(), ids=OUT_OF_MEMORY)
-def test_every_wording_of_a_lack_of_memory_is_recognised_and_retried(error: Exception) -> None:
+def test_every_wording_of_a_lack_of_memory_is_recognised_and_retried(
+    error: Exception,
+) -> None:
     errors = [error]
 
     @in_smaller_blocks

@@ -9,7 +9,9 @@ from emea.runtime import signals
 from emea.runtime.signals import exit_status, signals_as_interrupt, was_terminated
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 @pytest.mark.usefixtures("default_signals")
 def test_a_signal_interrupts(
     number: signal.Signals, status: int, monkeypatch: pytest.MonkeyPatch

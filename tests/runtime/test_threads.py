@@ -35,7 +35,9 @@ def test_a_decorated_function_may_be_called_repeatedly():
     assert [counted(), counted(), torch.get_num_threads()] == [1, 1, 2]
 
 
-@pytest.mark.parametrize(("max_threads", "others"), [(1, False), (2, True), (None, True)])
+@pytest.mark.parametrize(
+    ("max_threads", "others"), [(1, False), (2, True), (None, True)]
+)
 def test_calls_use_at_most_the_given_threads(
     max_threads: int | None, others: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
