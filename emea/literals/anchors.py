@@ -33,14 +33,20 @@ class MatchKind(IntEnum):
     SIMILAR = 3
 
 
-KIND_TEXTS = ("equal", "equal, in different languages", "equal after transliteration", "similar")
+KIND_TEXTS = (
+    "equal",
+    "equal, in different languages",
+    "equal after transliteration",
+    "similar",
+)
 
 PRIORS: dict[int, float] = {
     MatchKind.EQUAL: 0.9,
-    MatchKind.OTHER_LANGUAGE: 0.4,
+    MatchKind.OTHER_LANGUAGE: 0.6,
     MatchKind.READING: 0.8,
 }
-"""Assumed precision of anchors. Equal texts in different languages are not enough."""
+"""Assumed precision of anchors. Equal texts in different languages are candidates, with less
+weight: many are names and loan words, and some are false friends."""
 
 VECTOR_PRIOR = 0.6
 """Assumed precision of mutual best vectors, whose cosines depend on the model."""
@@ -64,7 +70,9 @@ class ValueMatches(NamedTuple):
 
     def joined(self, other: "ValueMatches") -> "ValueMatches":
         """Return the pairs of both."""
-        return ValueMatches(*(np.concatenate(both) for both in zip(self, other, strict=True)))
+        return ValueMatches(
+            *(np.concatenate(both) for both in zip(self, other, strict=True))
+        )
 
     def where(self, kept: np.ndarray) -> "ValueMatches":
         """Return some of the pairs."""
@@ -147,17 +155,26 @@ def find_anchors(
     surest = np.lexsort((-prior[votes.strata], vote_of))
     first_vote = surest[np.searchsorted(vote_of[surest], np.arange(len(found)))]
     strata = votes.strata[first_vote]
-    support = structure_support(Neighbours(pair.source, pair.target), found, strata, prior, decoys)
+    support = structure_support(
+        Neighbours(pair.source, pair.target), found, strata, prior, decoys
+    )
     precision, evidence = _weighed(votes, found, vote_of, support.precision)
-    evidence = np.log1p(np.expm1(evidence) * support.likelihood_ratio)  # multiplies the odds
+    evidence = np.log1p(
+        np.expm1(evidence) * support.likelihood_ratio
+    )  # multiplies the odds
     probs = -np.expm1(-evidence)
     kept = _best_of_both(found, evidence) & (probs >= LEAST_PROB)
     vote_probs[is_vote] = precision
     votes_of_kind = np.bincount(kind_of[votes.strata])
     total = np.bincount(kind_of[votes.strata], precision)
-    shares = {int(k): float(total[k] / votes_of_kind[k]) for k in np.flatnonzero(votes_of_kind)}
+    shares = {
+        int(k): float(total[k] / votes_of_kind[k])
+        for k in np.flatnonzero(votes_of_kind)
+    }
     kinds = kind_of[strata[kept]]
-    return Anchors(found[kept], probs[kept], kinds, vote_probs, shares, support.num_confirming)
+    return Anchors(
+        found[kept], probs[kept], kinds, vote_probs, shares, support.num_confirming
+    )
 
 
 def _holders(
@@ -202,8 +219,13 @@ def _votes(
             strata[members] = len(kind_of)
             kind_of.append(kind)
             assumed = PRIORS.get(kind, VECTOR_PRIOR)
-            if kind == MatchKind.SIMILAR:  # the precision of similar texts rises with their scores
-                assumed = float(np.mean(1 - (1 - scores[members]) ** 2)) * PRIORS[MatchKind.EQUAL]
+            if (
+                kind == MatchKind.SIMILAR
+            ):  # the precision of similar texts rises with their scores
+                assumed = (
+                    float(np.mean(1 - (1 - scores[members]) ** 2))
+                    * PRIORS[MatchKind.EQUAL]
+                )
             prior.append(assumed)
     pairs, attributes, worth = _holders(source, target, matches.pairs)
     return _Votes(pairs, strata, attributes, worth), np.array(kind_of), np.array(prior)
@@ -246,7 +268,9 @@ def _weighed(
 
 def _combined(vote_of: IntArray, num_found: int, prob: FloatArray) -> FloatArray:
     """Return ``-log(1 - prob)`` of each pair."""
-    return np.asarray(np.bincount(vote_of, -np.log1p(-np.minimum(prob, 1 - 1e-9)), num_found))
+    return np.asarray(
+        np.bincount(vote_of, -np.log1p(-np.minimum(prob, 1 - 1e-9)), num_found)
+    )
 
 
 def _best_of_both(pairs: IntArray, evidence: FloatArray) -> np.ndarray:
@@ -271,4 +295,6 @@ def _agreement(
         checked |= np.bincount(seen // num_kinds)[entities] > 1
     agreeing = np.bincount(kind[checked & is_chosen], minlength=num_kinds)
     num_checked = np.bincount(kind[checked], minlength=num_kinds)
-    return np.asarray((agreeing + PRIOR_CHECKED * prior) / (num_checked + PRIOR_CHECKED))
+    return np.asarray(
+        (agreeing + PRIOR_CHECKED * prior) / (num_checked + PRIOR_CHECKED)
+    )

@@ -19,9 +19,24 @@ from emea.literals.anchors import (
     ValueMatches,
     find_anchors,
 )
+from emea.literals.dictionaries import (
+    AUTO,
+    announce_dictionary,
+    dictionary_file,
+    fitting_dictionary,
+    read_dictionary,
+)
 from emea.literals.readings import readings
-from emea.literals.similar_items import SimilarItems, similar_vectors, with_items, word_profiles
+from emea.literals.settings import EqualLiteralsSettings, SimilarLiteralsSettings
+from emea.literals.similar_items import (
+    ALL_WORDS,
+    SimilarItems,
+    similar_vectors,
+    with_items,
+    word_profiles,
+)
 from emea.literals.similar_texts import WORDS, similar_texts
+from emea.literals.translations import translated_items
 from emea.literals.value_nodes import ValueNodes, extended_graph, value_nodes
 
 logger = logging.getLogger(__name__)
@@ -58,20 +73,25 @@ class EqualLiterals:
         pairs_per_triple: The maximum number of pairs of entities that matched values may imply,
             per literal triple. It limits the memory.
         transliterate: When texts are compared in Latin letters: ``auto``, ``always`` or ``never``.
+        dictionary: A dictionary, whose translations are further values, see ``read_dictionary``.
         negative: Whether different values of an attribute are evidence against a pair.
     """
 
-    reads: bool
-    pairs_per_triple: int
-    transliterate: str
-    negative: bool
+    reads: bool = EqualLiteralsSettings.reads
+    pairs_per_triple: int = EqualLiteralsSettings.pairs_per_triple
+    transliterate: str = EqualLiteralsSettings.transliterate
+    dictionary: str | None = EqualLiteralsSettings.dictionary
+    negative: bool = EqualLiteralsSettings.negative
 
     def __call__(self, pair: GraphPair) -> LiteralMatches:
         """Match the literals of a pair. Links are not used.
 
         Raises:
+            ConfigError: The dictionary is missing.
             DataError: A graph has no literals and no vectors.
         """
+        if self.dictionary not in (None, AUTO):
+            dictionary_file(self.dictionary)
         kinds = pair.matched_kinds or (None, None)
         source, target = (
             value_nodes(_attributes(graph, pair.name, side), of_side)
@@ -87,21 +107,23 @@ class EqualLiterals:
         same = matches.pairs
         matches = matches.joined(self.similar(source, target, matches, texts))
         names = list(KIND_TEXTS)
+        least_probs: dict[int, float] = {}
         for items in self.items(pair, source, target, texts):
-            source, target, similar = with_items(source, target, items, kinds, len(names))
+            source, target, similar = with_items(
+                source, target, items, kinds, len(names)
+            )
             matches = matches.joined(similar)
+            least_probs[len(names)] = items.least_prob
             names.append(items.kind)
         matches = matches.where(
             source.kinds[matches.pairs[:, 0]] == target.kinds[matches.pairs[:, 1]]
         )
         anchors = find_anchors(pair, source, target, matches)
-        probs = self._probs(matches, anchors)
+        probs = _without_unlikely(self._probs(matches, anchors), matches, least_probs)
         kept = probs > 0
         kept[kept] &= self._within_budget(source, target, matches.pairs[kept])
-        matches, probs = matches.where(kept), probs[kept]
-        probs = probs * np.minimum(
-            source.local_weight()[matches.pairs[:, 0]], target.local_weight()[matches.pairs[:, 1]]
-        )
+        matches = matches.where(kept)
+        probs = probs[kept] * _local_weights(source, target, matches)
         by_kind = anchors.by_kind(names)
         _log(source, target, matches, by_kind)
         shift = np.array([pair.source.num_entities, pair.target.num_entities])
@@ -116,10 +138,15 @@ class EqualLiterals:
             anchors.num_confirming,
             same + shift,
             self.negative,
+            texts,
         )
 
     def similar(
-        self, source: ValueNodes, target: ValueNodes, matches: ValueMatches, texts: Texts
+        self,
+        source: ValueNodes,
+        target: ValueNodes,
+        matches: ValueMatches,
+        texts: Texts,
     ) -> ValueMatches:
         """Return further pairs of values; none in this class.
 
@@ -134,11 +161,23 @@ class EqualLiterals:
     def items(
         self, pair: GraphPair, source: ValueNodes, target: ValueNodes, texts: Texts
     ) -> Iterator[SimilarItems]:
-        """Yield vectors, and other descriptions of entities, that match."""
+        """Yield translations, vectors, and other descriptions of entities, that match."""
+        announce_dictionary(self.dictionary, self.transliterate, pair)
+        name = fitting_dictionary(self.dictionary, self.transliterate, pair)
+        if name is not None:
+            words = read_dictionary(name)
+            translated = translated_items(
+                source, target, texts, words, pair.cardinality
+            )
+            if translated is not None:
+                yield translated
         for both in zip(pair.source.vectors, pair.target.vectors, strict=True):
-            name, entities = both[0].name, (both[0].entities, both[1].entities)
+            name = both[0].name
+            entities = (both[0].entities, both[1].entities)
             found = similar_vectors(*both, pair.cardinality)
-            yield SimilarItems(f"vectors of {name}", f"vector of {name}", entities, found)
+            yield SimilarItems(
+                f"vectors of {name}", f"vector of {name}", entities, found
+            )
 
     def _probs(self, matches: ValueMatches, anchors: Anchors) -> FloatArray:
         """Return the probability that two values mean the same; 0 if they are not evidence."""
@@ -148,7 +187,9 @@ class EqualLiterals:
         is_vector = matches.kinds > MatchKind.SIMILAR
         return np.where(is_vector, anchors.vote_probs, probs)
 
-    def _within_budget(self, source: ValueNodes, target: ValueNodes, pairs: IntArray) -> np.ndarray:
+    def _within_budget(
+        self, source: ValueNodes, target: ValueNodes, pairs: IntArray
+    ) -> np.ndarray:
         """Return whether to keep each pair of values. Those with the fewest entities come first."""
         implied = source.num_holders[pairs[:, 0]] * target.num_holders[pairs[:, 1]]
         budget = self.pairs_per_triple * (len(source.triples) + len(target.triples))
@@ -167,28 +208,35 @@ class SimilarLiterals(EqualLiterals):
 
     Args:
         reads: Whether readers keep literals, which matching needs.
-        pairs_per_triple, transliterate, negative: See ``EqualLiterals``.
+        pairs_per_triple, transliterate, dictionary, negative: See ``EqualLiterals``.
         least_similarity: The minimum cosine similarity of two texts that match.
         anchor_similarity: The minimum cosine similarity of two texts that make an anchor.
         num_similar: The number of similar texts to keep for each value.
     """
 
-    least_similarity: float
-    anchor_similarity: float
-    num_similar: int
+    dictionary: str | None = SimilarLiteralsSettings.dictionary
+    least_similarity: float = SimilarLiteralsSettings.least_similarity
+    anchor_similarity: float = SimilarLiteralsSettings.anchor_similarity
+    num_similar: int = SimilarLiteralsSettings.num_similar
 
     def similar(
-        self, source: ValueNodes, target: ValueNodes, matches: ValueMatches, texts: Texts
+        self,
+        source: ValueNodes,
+        target: ValueNodes,
+        matches: ValueMatches,
+        texts: Texts,
     ) -> ValueMatches:
         """Return pairs of similar texts, among values without an equal value in the other graph."""
         first, second = _unmatched_texts(source, target, matches)
         found = similar_texts(
             [texts[0][number] for number in first],
             [texts[1][number] for number in second],
-            min(self.least_similarity, self.anchor_similarity),
-            self.num_similar,
+            least=min(self.least_similarity, self.anchor_similarity),
+            num_similar=self.num_similar,
         )
-        pairs = np.stack([first[found.rows], second[found.columns]], axis=1).astype(np.int64)
+        pairs = np.stack([first[found.rows], second[found.columns]], axis=1).astype(
+            np.int64
+        )
         kinds = np.full(len(pairs), int(MatchKind.SIMILAR))
         return ValueMatches(pairs, kinds, found.cosines, found.margins)
 
@@ -205,13 +253,21 @@ class SimilarLiterals(EqualLiterals):
         )
         if first and second:
             records = list(first.values()), list(second.values())
-            found = similar_texts(*records, LEAST_SHARED, MOST_RECORDS, WORDS, pair.cardinality)
+            found = similar_texts(
+                *records,
+                least=LEAST_SHARED,
+                num_similar=MOST_RECORDS,
+                features=WORDS,
+                cardinality=pair.cardinality,
+            )
             entities = np.array(list(first)), np.array(list(second))
-            yield SimilarItems("similar in all words", "all words", entities, found)
+            yield SimilarItems("similar in all words", ALL_WORDS, entities, found)
 
     def _probs(self, matches: ValueMatches, anchors: Anchors) -> FloatArray:
         probs = super()._probs(matches, anchors)
-        is_weak = (matches.kinds == MatchKind.SIMILAR) & (matches.cosines < self.least_similarity)
+        is_weak = (matches.kinds == MatchKind.SIMILAR) & (
+            matches.cosines < self.least_similarity
+        )
         return np.where(is_weak, 0.0, probs)
 
 
@@ -230,12 +286,36 @@ def _unmatched_texts(
     return found[0], found[1]
 
 
+def _local_weights(
+    source: ValueNodes, target: ValueNodes, matches: ValueMatches
+) -> FloatArray:
+    """Return the smaller weight of the two values of each match."""
+    return np.minimum(
+        source.local_weight()[matches.pairs[:, 0]],
+        target.local_weight()[matches.pairs[:, 1]],
+    )
+
+
+def _without_unlikely(
+    probs: FloatArray, matches: ValueMatches, least_probs: Mapping[int, float]
+) -> FloatArray:
+    """Return the probabilities, 0 for kinds of matches that are less likely than they must be."""
+    for kind, least in least_probs.items():
+        probs[(matches.kinds == kind) & (probs < least)] = 0
+    return probs
+
+
 def _equal(source: ValueNodes, target: ValueNodes) -> ValueMatches:
     numbers = {key: number for number, key in enumerate(target.keys)}
-    found = [(number, numbers[key]) for number, key in enumerate(source.keys) if key in numbers]
+    found = [
+        (number, numbers[key])
+        for number, key in enumerate(source.keys)
+        if key in numbers
+    ]
     kinds = [
         MatchKind.OTHER_LANGUAGE
-        if source.languages[first] and target.languages[second] not in ("", source.languages[first])
+        if source.languages[first]
+        and target.languages[second] not in ("", source.languages[first])
         else MatchKind.EQUAL
         for first, second in found
     ]
@@ -264,7 +344,9 @@ def _certain(found: Sequence[tuple[int, int]], kinds: Sequence[int]) -> ValueMat
     pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
     sizes = [np.bincount(column)[column] for column in pairs.T]
     margins = (np.maximum(*sizes) == 1).astype(float)
-    return ValueMatches(pairs, np.array(kinds, dtype=np.int64), np.ones(len(pairs)), margins)
+    return ValueMatches(
+        pairs, np.array(kinds, dtype=np.int64), np.ones(len(pairs)), margins
+    )
 
 
 def _attributes(graph: KnowledgeGraph, pair: str, side: str) -> AttributeTriples:
@@ -273,7 +355,9 @@ def _attributes(graph: KnowledgeGraph, pair: str, side: str) -> AttributeTriples
         return graph.attributes
     if not graph.vectors:
         raise DataError(NO_LITERALS.format(pair=pair, side=side))
-    return AttributeTriples(np.zeros((0, 3), dtype=np.int64), [], [], np.zeros(0, dtype=np.int64))
+    return AttributeTriples(
+        np.zeros((0, 3), dtype=np.int64), [], [], np.zeros(0, dtype=np.int64)
+    )
 
 
 def _log(

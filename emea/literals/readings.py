@@ -24,7 +24,8 @@ LEAST_KANA = 0.02
 """Share of the letters that are kana, from which texts with Han characters are Japanese."""
 
 JAPANESE_EXTRA = (
-    "The texts are Japanese. pip install 'emea[japanese]' gives better readings of Han characters."
+    "The texts are Japanese. "
+    "pip install 'emea[japanese]' gives better readings of Han characters."
 )
 
 
@@ -41,7 +42,9 @@ def readings(
     counts = [_scripts(texts) for texts in (source, target)]
     if transliterate == "never" or (transliterate == "auto" and not _differ(*counts)):
         return None
-    names = [" and ".join(name.title() for name, _ in one.most_common(2)) for one in counts]
+    names = [
+        " and ".join(name.title() for name, _ in one.most_common(2)) for one in counts
+    ]
     logger.info("Texts are compared in Latin letters (scripts: %s; %s)", *names)
     first, second = (
         list(map(_reader(count), texts))
@@ -53,15 +56,35 @@ def readings(
 def _scripts(texts: Sequence[str]) -> Counter[str]:
     """Return how many letters of a sample of the texts belong to each script."""
     step = max(1, len(texts) // MOST_SAMPLED)
-    letters = Counter(letter for text in texts[::step] for letter in text if letter.isalpha())
+    letters = Counter(
+        letter for text in texts[::step] for letter in text if letter.isalpha()
+    )
     counts: Counter[str] = Counter()
     for letter, number in letters.items():
-        counts[_script(letter)] += number
+        counts[script_of(letter)] += number
     return counts
 
 
+LATIN = "latin"
+"""What ``language_of`` returns for texts in Latin letters."""
+
+LEAST_HAN = 0.5
+"""Share of the letters that are Han characters or kana, from which texts are Chinese or Japanese,
+and share of Latin letters from which they are in Latin letters."""
+
+
+def language_of(texts: Sequence[str]) -> str:
+    """Return ``zh``, ``ja`` or ``latin`` if the script of most letters shows it, or nothing."""
+    counts = _scripts(texts)
+    total = max(1, counts.total())
+    kana = counts["HIRAGANA"] + counts["KATAKANA"]
+    if counts["CJK"] + kana >= LEAST_HAN * total:
+        return "ja" if kana >= LEAST_KANA * total else "zh"
+    return LATIN if counts["LATIN"] >= LEAST_HAN * total else ""
+
+
 @cache
-def _script(letter: str) -> str:
+def script_of(letter: str) -> str:
     """Return the script of a letter, which is the first word of its name in Unicode."""
     return unicodedata.name(letter, "OTHER").split()[0].split("-")[0]
 
@@ -71,10 +94,16 @@ def _differ(source: Counter[str], target: Counter[str]) -> bool:
     if not source or not target:
         return False
     shares = [
-        {name: one[name] / one.total() for name in source | target} for one in (source, target)
+        {name: one[name] / one.total() for name in source | target}
+        for one in (source, target)
     ]
     distance = sum(abs(shares[0][name] - shares[1][name]) for name in shares[0]) / 2
     return distance >= LEAST_DIFFERENCE
+
+
+def reader(texts: Sequence[str]) -> Callable[[str], str]:
+    """Return the function that transliterates the texts of a graph."""
+    return _reader(_scripts(texts))
 
 
 def _reader(scripts: Counter[str]) -> Callable[[str], str]:

@@ -1,16 +1,17 @@
 """Compares vectors and whole records of entities, as further values of the entities that match."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.data.formats.ontology import words
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import local_name
+from emea.data.settings import Cardinality
 from emea.data.vectors import EntityVectors
 from emea.literals.anchors import ValueMatches
 from emea.literals.similar_texts import SimilarPairs, best_pairs
@@ -44,7 +45,9 @@ def similar_vectors(
     return best_pairs(pairs[:, 0], pairs[:, 1], cosines, NUM_SIMILAR, cardinality)
 
 
-def word_profiles(graph: KnowledgeGraph, nodes: ValueNodes, texts: list[str]) -> dict[int, str]:
+def word_profiles(
+    graph: KnowledgeGraph, nodes: ValueNodes, texts: list[str]
+) -> dict[int, str]:
     """Return a text of all values of each entity that has values, to compare whole records.
 
     The values of one attribute may differ although the records mean the same: a title is shortened,
@@ -70,6 +73,45 @@ def word_profiles(graph: KnowledgeGraph, nodes: ValueNodes, texts: list[str]) ->
     return {entity: " ".join(values) for entity, values in parts.items()}
 
 
+ALL_WORDS = "all words"
+"""Name of the attribute whose values are the words of all values of an entity."""
+
+LEAST_LETTERS = 2
+"""Shorter words are not named as words in common."""
+
+
+def words_in_common(
+    source: KnowledgeGraph,
+    source_entity: int,
+    target: KnowledgeGraph,
+    target_entity: int,
+) -> list[str]:
+    """Return the words that two entities share in their values and the names of their neighbours.
+
+    Args:
+        source: The source graph, with its literals.
+        source_entity: An entity of it.
+        target: The target graph, with its literals.
+        target_entity: An entity of it.
+    """
+    theirs = set(_words_of(target, target_entity))
+    shared = [word for word in _words_of(source, source_entity) if word in theirs]
+    return [word for word in dict.fromkeys(shared) if len(word) >= LEAST_LETTERS]
+
+
+def _words_of(graph: KnowledgeGraph, entity: int) -> list[str]:
+    """Return the words of the values of an entity, and of the names of its objects."""
+    texts = []
+    if (found := graph.attributes) is not None:
+        values = found.triples[found.triples[:, 0] == entity, 2].tolist()
+        texts += [found.values[value] for value in values]
+    objects = graph.triples[graph.triples[:, 0] == entity, 2].tolist()
+    texts += [
+        graph.entity_label(one) or local_name(graph.entity_name(one)) for one in objects
+    ]
+    return [word for text in texts for word in normalised_value(words(text)).split()]
+
+
 class SimilarItems(NamedTuple):
     """Items of both graphs that are compared, such as vectors of one kind.
 
@@ -78,12 +120,16 @@ class SimilarItems(NamedTuple):
         name: What one item is called.
         entities: ``[num_items]`` the entity of each item, for both graphs.
         found: The items that match.
+        texts: What each item is called, for both graphs, if items have different names.
+        least_prob: The minimum estimated precision of pairs that are evidence.
     """
 
     kind: str
     name: str
     entities: tuple[IntArray, IntArray]
     found: SimilarPairs
+    texts: tuple[Sequence[str], Sequence[str]] | None = None
+    least_prob: float = 0.0
 
 
 def with_items(
@@ -103,31 +149,42 @@ def with_items(
         kind: The number of this kind of items among all kinds of matches.
     """
     found = items.found
-    pairs = np.stack([found.rows + len(source.keys), found.columns + len(target.keys)], axis=1)
+    pairs = np.stack(
+        [found.rows + len(source.keys), found.columns + len(target.keys)], axis=1
+    )
     kinds = np.full(len(pairs), kind)
     matches = ValueMatches(pairs, kinds, found.cosines, found.margins)
+    texts = items.texts or [[items.name] * len(entities) for entities in items.entities]
     source, target = (
-        _extended(nodes, entities, items.name, of_side)
-        for nodes, entities, of_side in zip(
-            (source, target), items.entities, entity_kinds, strict=True
+        _extended(nodes, entities, items.name, shown, of_side)
+        for nodes, entities, shown, of_side in zip(
+            (source, target), items.entities, texts, entity_kinds, strict=True
         )
     )
     return source, target, matches
 
 
 def _extended(
-    nodes: ValueNodes, entities: IntArray, name: str, entity_kinds: IntArray | None
+    nodes: ValueNodes,
+    entities: IntArray,
+    name: str,
+    texts: Sequence[str],
+    entity_kinds: IntArray | None,
 ) -> ValueNodes:
     """Return the values with a node for each item, which only one entity has."""
     number = len(entities)
     attribute = np.full(number, len(nodes.attribute_names))
-    triples = np.stack([entities, attribute, len(nodes.keys) + np.arange(number)], axis=1)
-    kinds = np.zeros(number, np.int64) if entity_kinds is None else entity_kinds[entities]
+    triples = np.stack(
+        [entities, attribute, len(nodes.keys) + np.arange(number)], axis=1
+    )
+    kinds = (
+        np.zeros(number, np.int64) if entity_kinds is None else entity_kinds[entities]
+    )
     return replace(
         nodes,
         kinds=np.append(nodes.kinds, kinds),
         keys=[*nodes.keys, *[""] * number],
-        texts=[*nodes.texts, *[name] * number],
+        texts=[*nodes.texts, *texts],
         triples=np.concatenate([nodes.triples, triples]),
         attribute_names=[*nodes.attribute_names, name],
         attribute_functionality=np.append(nodes.attribute_functionality, 1.0),

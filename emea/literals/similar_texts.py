@@ -1,18 +1,18 @@
 """Finds similar texts in two lists by the cosine similarity of their character n-grams."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import TfidfVectorizer
 
-from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import FloatArray, IntArray
+from emea.data.settings import Cardinality
+from emea.literals.term_weights import Terms, character_terms, term_weights, word_terms
 
-CHARACTERS = {"analyzer": "char_wb", "ngram_range": (2, 3)}
-WORDS = {"token_pattern": r"\S+"}
-"""What texts are compared by: settings of scikit-learn's vectoriser."""
+CHARACTERS = character_terms
+WORDS = word_terms
+"""What texts are compared by: functions that split a text into terms."""
 
 MOST_PRODUCTS = 2**26
 """Products of n-gram weights that are computed at once, which limits the memory."""
@@ -37,9 +37,10 @@ class SimilarPairs(NamedTuple):
 def similar_texts(
     source: Sequence[str],
     target: Sequence[str],
+    *,
     least: float,
     num_similar: int,
-    features: Mapping[str, Any] = CHARACTERS,
+    features: Terms = CHARACTERS,
     cardinality: Cardinality = Cardinality.ONE_TO_ONE,
 ) -> SimilarPairs:
     """Return pairs of similar texts, with the best few pairs of each text.
@@ -59,21 +60,27 @@ def similar_texts(
     nothing = np.zeros(0, dtype=np.int64)
     if not source or not target:
         return SimilarPairs(nothing, nothing, np.zeros(0), np.zeros(0))
-    vectoriser = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **features)
-    vectoriser.fit([*source, *target])
-    first, second = (vectoriser.transform(texts).tocsr() for texts in (source, target))
-    common = np.maximum(np.diff(first.tocsc().indptr), np.diff(second.tocsc().indptr))
-    keep = sp.diags((common <= MOST_TEXTS).astype(np.float32))
+    first, second = term_weights(source, target, features)
+    keep = sp.diags((~frequent_features(first, second)).astype(np.float32))
     index = (second @ keep).T.tocsr()
     index.eliminate_zeros()
     wanted = (first @ keep).tocsr()
     wanted.eliminate_zeros()
     found = [
         _best(block @ index, start, least, max(2, num_similar))
-        for start, block in _blocks(wanted, np.diff(index.indptr))
+        for start, block in product_blocks(wanted, np.diff(index.indptr))
     ]
-    rows, columns, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    rows, columns, cosines = (
+        np.concatenate(parts) for parts in zip(*found, strict=True)
+    )
     return best_pairs(rows, columns, cosines, num_similar, cardinality)
+
+
+def frequent_features(first: sp.csr_matrix, second: sp.csr_matrix) -> np.ndarray:
+    """Return whether each feature occurs in too many texts of either list to search by it."""
+    counts = np.maximum(np.diff(first.tocsc().indptr), np.diff(second.tocsc().indptr))
+    frequent: np.ndarray = counts > MOST_TEXTS
+    return frequent
 
 
 def best_pairs(
@@ -90,26 +97,33 @@ def best_pairs(
     """
     cosines = np.minimum(cosines, 1.0).astype(np.float64)
     unique = [(rows, columns)[side] for side in cardinality.unique_sides.values()]
-    margins = np.min([cosines, *(_margins(groups, cosines) for groups in unique)], axis=0)
-    kept = _best_few(columns, cosines, num_similar) & _best_few(rows, cosines, num_similar)
+    margins = np.min(
+        [cosines, *(_margins(groups, cosines) for groups in unique)], axis=0
+    )
+    kept = best_few(columns, cosines, num_similar) & best_few(
+        rows, cosines, num_similar
+    )
     return SimilarPairs(rows[kept], columns[kept], cosines[kept], margins[kept])
 
 
 def _margins(groups: IntArray, values: FloatArray) -> FloatArray:
     """Return each value minus the largest other value of its group, which counts at least 0."""
     size = int(groups.max(initial=-1)) + 1
-    first, second = np.zeros(size), np.zeros(size)
+    first = np.zeros(size)
+    second = np.zeros(size)
     np.maximum.at(first, groups, values)
     is_first = np.zeros(len(groups), dtype=bool)
-    is_first[np.unique(np.where(values == first[groups], groups, size), return_index=True)[1]] = (
-        True
-    )
+    is_first[
+        np.unique(np.where(values == first[groups], groups, size), return_index=True)[1]
+    ] = True
     is_first &= values == first[groups]
     np.maximum.at(second, groups[~is_first], values[~is_first])
     return values - np.where(is_first, second[groups], first[groups])
 
 
-def _blocks(matrix: sp.csr_matrix, sizes: IntArray) -> list[tuple[int, sp.csr_matrix]]:
+def product_blocks(
+    matrix: sp.csr_matrix, sizes: IntArray
+) -> list[tuple[int, sp.csr_matrix]]:
     """Return blocks of rows, each with a bounded number of products."""
     products = np.add.reduceat(
         np.append(sizes[matrix.indices], 0), np.minimum(matrix.indptr[:-1], matrix.nnz)
@@ -130,11 +144,11 @@ def _best(
     kept = entries.data >= least
     rows, columns = (ids[kept].astype(np.int64) for ids in (entries.row, entries.col))
     values = entries.data[kept]
-    best = _best_few(rows, values, num_similar)
+    best = best_few(rows, values, num_similar)
     return rows[best] + start, columns[best], values[best]
 
 
-def _best_few(groups: IntArray, values: FloatArray, number: int) -> np.ndarray:
+def best_few(groups: IntArray, values: FloatArray, number: int) -> np.ndarray:
     """Return whether an entry is among the largest of its group. The first of equal ones wins."""
     order = np.lexsort((-values, groups))
     ordered = groups[order]

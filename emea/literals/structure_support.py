@@ -62,7 +62,9 @@ class Neighbours:
         least: IntArray = np.minimum(sizes[0][pairs[:, 0]], sizes[1][pairs[:, 1]])
         return least
 
-    def agreement(self, pairs: IntArray, anchors: IntArray) -> tuple[IntArray, IntArray]:
+    def agreement(
+        self, pairs: IntArray, anchors: IntArray
+    ) -> tuple[IntArray, IntArray]:
         """Return how many neighbours of each pair can be compared, and how many of them agree.
 
         Args:
@@ -71,9 +73,15 @@ class Neighbours:
         """
         shape = self.source.shape[0], self.target.shape[0]
         ones = np.ones(len(anchors), dtype=np.float32)
+        # a matrix that maps each source entity to its anchored counterparts
         linked = sp.csr_matrix((ones, (anchors[:, 0], anchors[:, 1])), shape=shape)
-        first, second = self.source[pairs[:, 0]], self.target[pairs[:, 1]]
+        # one row of neighbours for each entity of a pair
+        first = self.source[pairs[:, 0]]
+        second = self.target[pairs[:, 1]]
+        # source neighbours whose counterpart is a neighbour of the target entity
         agreeing = (first @ linked).multiply(second).sum(1)
+        # neighbours that have an anchor at all; only these can agree. A pair can compare as many as
+        # its side with fewer of them
         known = [
             rows @ np.bincount(column, minlength=rows.shape[1]).clip(max=1)
             for rows, column in zip((first, second), anchors.T, strict=True)
@@ -83,12 +91,15 @@ class Neighbours:
 
 
 def _adjacency(graph: KnowledgeGraph) -> sp.csr_matrix:
-    heads, tails = graph.triples[:, 0], graph.triples[:, 2]
+    heads = graph.triples[:, 0]
+    tails = graph.triples[:, 2]
     ends = np.concatenate([heads, tails]), np.concatenate([tails, heads])
     shape = graph.num_entities, graph.num_entities
     matrix = sp.csr_matrix((np.ones(len(ends[0]), dtype=np.float32), ends), shape=shape)
+    # several triples between two entities are one neighbour, and loops are none
     matrix.data[:] = 1
     matrix.setdiag(0)
+    # entities with very many neighbours say little about a pair
     usable = (np.diff(matrix.indptr) <= MOST_NEIGHBOURS).astype(np.float32)
     matrix = (matrix @ sp.diags(usable)).tocsr()
     matrix.eliminate_zeros()
@@ -96,7 +107,11 @@ def _adjacency(graph: KnowledgeGraph) -> sp.csr_matrix:
 
 
 def structure_support(
-    neighbours: Neighbours, pairs: IntArray, kinds: IntArray, prior: FloatArray, decoys: IntArray
+    neighbours: Neighbours,
+    pairs: IntArray,
+    kinds: IntArray,
+    prior: FloatArray,
+    decoys: IntArray,
 ) -> Support:
     """Estimate the precision of each kind of pairs.
 
@@ -110,7 +125,9 @@ def structure_support(
     support = Support(prior, np.ones(len(pairs)))
     anchors = pairs
     for _ in range(2):
-        found = _estimate(neighbours, pairs, kinds, prior, decoys, anchors)
+        found = _estimate(
+            neighbours, pairs, kinds=kinds, prior=prior, decoys=decoys, anchors=anchors
+        )
         if found is None:
             return support
         support = found
@@ -122,6 +139,7 @@ def structure_support(
 def _estimate(
     neighbours: Neighbours,
     pairs: IntArray,
+    *,
     kinds: IntArray,
     prior: FloatArray,
     decoys: IntArray,
@@ -139,8 +157,12 @@ def _estimate(
     chance = decoy_agreeing.sum() / max(1, decoy_counts.sum())
     if not enough.any():
         return None
-    if share[enough].max() < chance + LEAST_LIFT:  # neighbours disagree; names may still be right
-        doubted = np.where(prior < SURE_PRIOR, PRIOR_WEIGHT / np.maximum(num_checked, 1), 1.0)
+    if (
+        share[enough].max() < chance + LEAST_LIFT
+    ):  # neighbours disagree; names may still be right
+        doubted = np.where(
+            prior < SURE_PRIOR, PRIOR_WEIGHT / np.maximum(num_checked, 1), 1.0
+        )
         return Support(prior * np.where(enough, doubted, 1.0), np.ones(len(pairs)))
     example = kinds == np.flatnonzero(enough)[share[enough].argmax()]
     levels = _levels(counts, agreeing)
@@ -154,7 +176,9 @@ def _estimate(
         total = np.bincount(kinds[checked], is_right[checked], len(prior))
         precision = (total + PRIOR_WEIGHT * prior) / (num_checked + PRIOR_WEIGHT)
     of_example = agreeing[example].sum() / counts[example].sum()
-    return Support(precision, ratio, float(of_example * neighbours.counts(pairs).mean()))
+    return Support(
+        precision, ratio, float(of_example * neighbours.counts(pairs).mean())
+    )
 
 
 def _levels(counts: IntArray, agreeing: IntArray) -> IntArray:
@@ -166,6 +190,8 @@ def _levels(counts: IntArray, agreeing: IntArray) -> IntArray:
 
 def _distribution(levels: IntArray) -> FloatArray:
     """Return the probability of each level among pairs with the same number of neighbours."""
-    counts = np.bincount(levels, minlength=NUM_LEVELS).reshape(NUM_COUNTS, NUM_SHARES) + 0.5
+    counts = (
+        np.bincount(levels, minlength=NUM_LEVELS).reshape(NUM_COUNTS, NUM_SHARES) + 0.5
+    )
     shares: FloatArray = (counts / counts.sum(1, keepdims=True)).ravel()
     return shares

@@ -118,7 +118,8 @@ class ValueNodes:
         share identifies less. The product of this weight and the mean functionality of the value's
         attributes is at most one over the number of entities that have the value.
         """
-        nodes, share = self.triples[:, 2], self.attribute_functionality[self.triples[:, 1]]
+        nodes = self.triples[:, 2]
+        share = self.attribute_functionality[self.triples[:, 1]]
         total = np.bincount(nodes, weights=share, minlength=len(self.keys))
         mean = total / np.maximum(np.bincount(nodes, minlength=len(self.keys)), 1)
         promised = mean * np.maximum(self.num_holders, 1)
@@ -129,7 +130,9 @@ KIND_MARKS = ("", " \u2986", " \u2988")
 """What the keys of values of individuals, classes and properties end with. No normal form does."""
 
 
-def value_nodes(attributes: AttributeTriples, entity_kinds: IntArray | None = None) -> ValueNodes:
+def value_nodes(
+    attributes: AttributeTriples, entity_kinds: IntArray | None = None
+) -> ValueNodes:
     """Return a node for each distinct normal form of the values, without empty ones.
 
     Args:
@@ -145,7 +148,9 @@ def value_nodes(attributes: AttributeTriples, entity_kinds: IntArray | None = No
     spoken = [kind.language.partition("-")[0] for kind in attributes.kind_names]
     node_kinds: list[int] = []
     node_of = np.full(len(attributes.values), -1, dtype=np.int64)
-    columns = zip(attributes.values, attributes.kinds.tolist(), kinds.tolist(), strict=True)
+    columns = zip(
+        attributes.values, attributes.kinds.tolist(), kinds.tolist(), strict=True
+    )
     for value, (text, form, kind) in enumerate(columns):
         if key := normalised_value(text, attributes.kind_names[form]):
             number = numbers.setdefault(key + KIND_MARKS[kind], len(numbers))
@@ -165,7 +170,9 @@ def value_nodes(attributes: AttributeTriples, entity_kinds: IntArray | None = No
     seen = np.unique(triples[:, 1] * max(1, len(numbers)) + triples[:, 2])
     distinct = np.bincount(seen // max(1, len(numbers)), minlength=num_attributes)
     held = np.unique(triples[:, 2] * (triples[:, 0].max(initial=0) + 1) + triples[:, 0])
-    holders = np.bincount(held // (triples[:, 0].max(initial=0) + 1), minlength=len(numbers))
+    holders = np.bincount(
+        held // (triples[:, 0].max(initial=0) + 1), minlength=len(numbers)
+    )
     functionality = distinct / np.maximum(sizes, 1)
     kinds = np.array(node_kinds, dtype=np.int64)
     names = attributes.attribute_names
@@ -178,20 +185,25 @@ def _split_by_kind(
     attributes: AttributeTriples, entity_kinds: IntArray
 ) -> tuple[AttributeTriples, IntArray]:
     """Return the literals with a value of its own for each kind of entity, and these kinds."""
-    triples, num_kinds = attributes.triples.copy(), len(KIND_MARKS)
+    triples = attributes.triples.copy()
+    num_kinds = len(KIND_MARKS)
     codes = triples[:, 2] * num_kinds + entity_kinds[triples[:, 0]]
     distinct, places = np.unique(codes, return_inverse=True)
     values = distinct // num_kinds
     triples[:, 2] = places
     texts = [attributes.values[value] for value in values.tolist()]
-    split = replace(attributes, triples=triples, values=texts, kinds=attributes.kinds[values])
+    split = replace(
+        attributes, triples=triples, values=texts, kinds=attributes.kinds[values]
+    )
     return split, distinct % num_kinds
 
 
 def extended_graph(graph: KnowledgeGraph, nodes: ValueNodes) -> KnowledgeGraph:
     """Return the graph with value nodes after the entities and attributes after the relations."""
     shift = np.array([0, graph.num_relations, graph.num_entities])
-    relations = [graph.relation_name(relation) for relation in range(graph.num_relations)]
+    relations = [
+        graph.relation_name(relation) for relation in range(graph.num_relations)
+    ]
     labels = graph.labels or [""] * graph.num_entities
     return KnowledgeGraph(
         np.concatenate([graph.triples, nodes.triples + shift]),

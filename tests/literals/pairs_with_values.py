@@ -16,7 +16,9 @@ def graph_with_values(
     num_entities: int, facts: Facts, edges: Sequence[tuple[int, int, int]] = ()
 ) -> KnowledgeGraph:
     values = sorted({value for _, _, value in facts})
-    triples = [(entity, attribute, values.index(value)) for entity, attribute, value in facts]
+    triples = [
+        (entity, attribute, values.index(value)) for entity, attribute, value in facts
+    ]
     num_attributes = 1 + max((attribute for _, attribute, _ in facts), default=0)
     names = [f"a{number}" for number in range(num_attributes)]
     attributes = AttributeTriples(

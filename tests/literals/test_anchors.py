@@ -14,8 +14,6 @@ from emea.literals.readings import readings
 from emea.literals.structure_support import Neighbours, structure_support
 from tests.literals.pairs_with_values import graph_with_values, pair_with_values
 
-from ..usual import usual
-
 NUM = 300
 
 
@@ -39,7 +37,9 @@ def test_the_precision_of_a_kind_is_estimated_without_links(share: float) -> Non
     pair, pairs = pair_of_pairs(right)
     decoys = np.stack([pairs[:, 0], np.roll(pairs[:, 1], 7)], axis=1)
     prior = np.array([0.9, 0.5])
-    found = structure_support(Neighbours(pair.source, pair.target), pairs, kinds, prior, decoys)
+    found = structure_support(
+        Neighbours(pair.source, pair.target), pairs, kinds, prior, decoys
+    )
     assert found.precision[0] > 0.95
     assert found.precision[1] == pytest.approx(right[kinds == 1].mean(), abs=0.1)
     assert np.median(found.likelihood_ratio[right]) > 10
@@ -48,14 +48,18 @@ def test_the_precision_of_a_kind_is_estimated_without_links(share: float) -> Non
     assert found.num_confirming == pytest.approx(degrees.mean(), rel=0.2)
 
 
-@pytest.mark.parametrize(("prior", "least", "most"), [(0.8, 0.8, 0.8), (0.6, 0.0, 0.05)])
+@pytest.mark.parametrize(
+    ("prior", "least", "most"), [(0.8, 0.8, 0.8), (0.6, 0.0, 0.05)]
+)
 def test_a_low_prior_does_not_count_if_no_pair_is_right(
     prior: float, least: float, most: float
 ) -> None:
     pair, pairs = pair_of_pairs(np.zeros(NUM, dtype=bool))
     decoys = np.stack([pairs[:, 0], np.roll(pairs[:, 1], 7)], axis=1)
     neighbours, priors = Neighbours(pair.source, pair.target), np.array([prior])
-    found = structure_support(neighbours, pairs, np.zeros(NUM, dtype=np.int64), priors, decoys)
+    found = structure_support(
+        neighbours, pairs, np.zeros(NUM, dtype=np.int64), priors, decoys
+    )
     assert least <= found.precision[0] <= most and (found.likelihood_ratio == 1).all()
     assert found.num_confirming == 0
 
@@ -73,7 +77,9 @@ def test_neighbours_agree_as_sets_would_have_it() -> None:
             found[head].add(tail)
             found[tail].add(head)
     linked = dict(anchors.tolist())
-    for (left, right), count, number in zip(pairs.tolist(), counts, agreeing, strict=True):
+    for (left, right), count, number in zip(
+        pairs.tolist(), counts, agreeing, strict=True
+    ):
         known = near[0][left] & set(linked), near[1][right] & set(linked.values())
         assert count == min(map(len, known))
         assert number == sum(linked[one] in near[1][right] for one in known[0])
@@ -93,18 +99,23 @@ def labelled(
 
 
 def matched(source: KnowledgeGraph, target: KnowledgeGraph) -> LiteralMatches:
-    return usual(EqualLiterals)(pair_with_values(source, target))
+    return EqualLiterals()(pair_with_values(source, target))
 
 
-def test_an_equal_word_of_another_language_makes_no_anchor() -> None:
+def test_an_equal_word_of_another_language_is_a_candidate_with_less_weight() -> None:
     german, english = labelled(["Gift"], [], "de"), labelled(["gift"], [], "en")
     found = matched(german, english)
-    assert not len(found.anchors) and found.probs.tolist() == [pytest.approx(0.4)]
-    assert len(matched(german, labelled(["gift"], [], "de-AT")).anchors) == 1
+    assert found.anchors.tolist() == [[0, 0]] and found.probs.tolist() == [
+        pytest.approx(0.6)
+    ]
+    regional = matched(german, labelled(["gift"], [], "de-AT"))
+    assert regional.anchors.tolist() == [[0, 0]] and regional.probs.tolist() == [1.0]
     assert matched(german, labelled(["gift"], [])).probs.tolist() == [1.0]
 
 
-def test_names_that_are_equal_in_both_languages_are_anchors_if_neighbours_agree() -> None:
+def test_names_that_are_equal_in_both_languages_are_anchors_if_neighbours_agree() -> (
+    None
+):
     names = [f"name{number}" for number in range(NUM)]
     source = labelled(names, edges(1), "de")
     agreeing = matched(source, labelled(names, edges(1), "en"))
@@ -121,24 +132,32 @@ LATIN = ["Novosibirsk", "Yekaterinburg", "Krasnodar", "Vladivostok"]
 def test_texts_in_other_scripts_are_compared_in_latin_letters() -> None:
     pair = pair_with_values(labelled(RUSSIAN, []), labelled(LATIN, []))
     same = {(number, number) for number in range(len(LATIN))}
-    found = usual(SimilarLiterals)(pair)
+    found = SimilarLiterals()(pair)
     assert set(map(tuple, found.anchors.tolist())) == same
     assert found.source.entity_name(int(found.pairs[0, 0])).strip('"') in RUSSIAN
     assert set(found.anchor_kinds) == {"equal after transliteration", "similar"}
-    assert not len(usual(SimilarLiterals, transliterate="never")(pair).anchors)
-    equal = usual(EqualLiterals)(pair)
+    assert not len(SimilarLiterals(transliterate="never")(pair).anchors)
+    equal = EqualLiterals()(pair)
     assert 1 <= len(equal.anchors) < len(LATIN) and equal.anchor_probs.max() < 0.9
 
 
 def test_texts_in_one_script_stay_unchanged_unless_wanted() -> None:
     texts = ["são paulo", "wien"], ["sao paulo", "vienna"]
-    assert readings(*texts, "auto") is None and readings(["москва"], ["мир"], "auto") is None
-    assert readings(*texts, "always") == (["sao paulo", "wien"], ["sao paulo", "vienna"])
+    assert (
+        readings(*texts, "auto") is None
+        and readings(["москва"], ["мир"], "auto") is None
+    )
+    assert readings(*texts, "always") == (
+        ["sao paulo", "wien"],
+        ["sao paulo", "vienna"],
+    )
     assert readings(["москва"], ["moskva"], "never") is None
     assert readings(["москва"], ["1999"], "auto") is None
 
 
-def test_japanese_is_read_with_or_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_japanese_is_read_with_or_without_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "pykakasi", None)
     without = readings(["東京タワー"], ["tokyo tower"], "auto")
     assert without is not None and without[0][0].isascii()

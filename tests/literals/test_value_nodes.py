@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from emea.data.attributes import Kind
 from emea.literals.value_nodes import XSD, normalised_value
 
-INTEGER, DOUBLE, DATE = Kind("", XSD + "integer"), Kind("", XSD + "double"), Kind("", XSD + "date")
+INTEGER, DOUBLE, DATE = (
+    Kind("", XSD + "integer"),
+    Kind("", XSD + "double"),
+    Kind("", XSD + "date"),
+)
 PLAIN = Kind()
 
 
@@ -22,7 +26,10 @@ PLAIN = Kind()
         (["1.50", "+1.5", "1.5", "1.5E0"], "1.5"),
         (["100", "1e2", "100.0"], "100"),
         (["0", "-0", "0.0"], "0"),
-        (["213/467-1108", "213-467-1108", "(213) 467 1108", "213.467.1108"], "2134671108"),
+        (
+            ["213/467-1108", "213-467-1108", "(213) 467 1108", "213.467.1108"],
+            "2134671108",
+        ),
         (["1987-02-11", "1987-02-11T09:00:00Z", "1987-02-11Z"], "1987-02-11"),
     ],
 )
@@ -31,7 +38,18 @@ def test_spellings_of_one_value_are_equal(spellings: list[str], value: str) -> N
 
 
 def test_different_values_stay_different() -> None:
-    texts = ["C++", "C#", "C", "007", "7", "2373", "02373", "12-34", "1987-13-11", "1.2.3"]
+    texts = [
+        "C++",
+        "C#",
+        "C",
+        "007",
+        "7",
+        "2373",
+        "02373",
+        "12-34",
+        "1987-13-11",
+        "1.2.3",
+    ]
     assert len({normalised_value(text) for text in texts}) == len(texts)
 
 

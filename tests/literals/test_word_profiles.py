@@ -37,7 +37,11 @@ def test_duplicates_are_found_although_their_words_moved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(0)
-    words = [f"{first}{second}" for first in ("ba", "do", "ki", "lu") for second in "bcdfglmnprst"]
+    words = [
+        f"{first}{second}"
+        for first in ("ba", "do", "ki", "lu")
+        for second in "bcdfglmnprst"
+    ]
     rows: dict[str, list[str]] = {"a": ["id,title,maker,note"], "b": ["id,text,kind"]}
     gold = []
     for number in range(60):
@@ -46,12 +50,16 @@ def test_duplicates_are_found_although_their_words_moved(
         rows["a"].append(f"a{number}," + ",".join(parts))
         for copy in range(number % 3):
             kept = rng.permutation(own)[:7].tolist()
-            rows["b"].append(f"b{number}_{copy},{' '.join(kept[:5])},{' '.join(kept[5:])}")
+            rows["b"].append(
+                f"b{number}_{copy},{' '.join(kept[:5])},{' '.join(kept[5:])}"
+            )
             gold.append((f"a{number}", f"b{number}_{copy}"))
     for side, lines in rows.items():
         (tmp_path / f"{side}.csv").write_text("\n".join(lines) + "\n")
     files = [str(tmp_path / f"{side}.csv") for side in rows]
-    assert main([*files, "cardinality=one_to_many", "--out", str(tmp_path / "out")]) == 0
+    assert (
+        main([*files, "cardinality=one_to_many", "--out", str(tmp_path / "out")]) == 0
+    )
     lines = (tmp_path / "out" / "alignment.tsv").read_text().splitlines()[1:]
     found = {tuple(line.split("\t")[:2]) for line in lines}
     assert f", with {len(found)} matches (0 links were given" in capsys.readouterr().out

@@ -1,0 +1,37 @@
+"""Log ratios of levels of agreement: how much more often right pairs have a level than others."""
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from emea.data.arrays import FloatArray, IntArray
+
+PSEUDO_COUNT = 2.0
+"""Right and wrong pairs that are added, equally for each level."""
+
+MOST_EVIDENCE = 6.0
+"""Largest log ratio of a level of an attribute."""
+
+
+def shares_by_level(
+    levels: IntArray, num_levels: int, weights: FloatArray
+) -> FloatArray:
+    """Return the share of each level from 1, by weight; level 0 is a missing value."""
+    counts = np.bincount(levels, weights, num_levels + 1)[1:]
+    shares = (counts + PSEUDO_COUNT / num_levels) / (counts.sum() + PSEUDO_COUNT)
+    return np.asarray(shares)
+
+
+def log_ratio(
+    right: FloatArray, wrong: FloatArray, levels: IntArray, most: float
+) -> FloatArray:
+    """Return L_k by level: log m_k / u_k, made to rise with the level. A missing value has 0.
+
+    Args:
+        right: ``[num_levels]`` m_k.
+        wrong: ``[num_levels]`` u_k.
+        levels: The levels of all pairs. A level with many pairs counts more.
+        most: Largest absolute log ratio.
+    """
+    counts = np.bincount(levels, minlength=len(right) + 1)[1:] + 1e-3
+    rising = isotonic_regression(np.log(right / wrong), weights=counts).x
+    return np.append(0.0, np.clip(rising, -most, most))
