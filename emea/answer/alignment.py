@@ -1,16 +1,18 @@
 """The alignment of a run, by source entity, as export formats write it."""
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from emea.answer.curation import Curated
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
 from emea.data.entity_kinds import EntityKind, entity_kinds, is_blank
-from emea.data.graph_pair import GraphPair
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import ARROW, TRANSLATION, GraphPair
 from emea.data.names import entity_iri
 
 
@@ -24,6 +26,7 @@ class Origin:
         date: Date of the run, ISO 8601.
         tool_version: Version of this package and its commit.
         settings: Decoding and threshold, as text.
+        license: IRI of the licence of the mappings; ``None`` if it is not specified.
     """
 
     run_id: str
@@ -31,6 +34,7 @@ class Origin:
     date: str
     tool_version: str
     settings: str
+    license: str | None = None
 
 
 class Row(NamedTuple):
@@ -68,6 +72,9 @@ class Alignment:
         witnesses: ``[num_source]`` number of encoders of an ensemble that agree.
         sources: ``[num_rows]`` source entity of each row, ascending; ``None`` if each source entity
             has one row.
+        accepted: The decision of a person about each pair that one accepted, by the names of the
+            pair.
+        rejected: The decisions of a person about pairs that one rejected.
     """
 
     pair: GraphPair
@@ -81,6 +88,8 @@ class Alignment:
     close_below: float = 0.0
     witnesses: IntArray | None = None
     sources: IntArray | None = None
+    accepted: Mapping[tuple[str, str], Curated] = field(default_factory=dict)
+    rejected: Sequence[Curated] = ()
 
     @property
     def entities(self) -> IntArray:
@@ -97,10 +106,21 @@ class Alignment:
         Args:
             num_candidates: Maximum number of candidates per row; ``None`` means all.
         """
-        name_of, target_name = self.pair.source.entity_name, self.pair.target.entity_name
-        best = (self.candidates[:, :num_candidates], self.candidate_probs[:, :num_candidates])
+        name_of = self.pair.source.entity_name
+        target_name = self.pair.target.entity_name
+        best = (
+            self.candidates[:, :num_candidates],
+            self.candidate_probs[:, :num_candidates],
+        )
         others, other_probs = (part[self.entities] for part in best)
-        columns = (self.entities, self.targets, self.probs, self.is_given, others, other_probs)
+        columns = (
+            self.entities,
+            self.targets,
+            self.probs,
+            self.is_given,
+            others,
+            other_probs,
+        )
         values = zip(*(column.tolist() for column in columns), strict=True)
         for source, target, prob, is_given, *listed in values:
             scored = zip(*listed, strict=True)
@@ -158,11 +178,13 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
     no property that equates them.
     """
     pair = alignment.pair
-    source_kinds, target_kinds = entity_kinds(pair.source), entity_kinds(pair.target)
+    source_kinds = entity_kinds(pair.source)
+    target_kinds = entity_kinds(pair.target)
     num_mixed = 0
     kinds = source_kinds[alignment.entities]
     answers = zip(
-        *(part.tolist() for part in (alignment.entities, alignment.targets, kinds)), strict=True
+        *(part.tolist() for part in (alignment.entities, alignment.targets, kinds)),
+        strict=True,
     )
     for row, (source, target, kind) in zip(alignment.rows(0), answers, strict=True):
         if is_blank(row.source) or (row.target is not None and is_blank(row.target)):
@@ -174,10 +196,14 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
         target_iri = None
         if row.target is not None:
             target_iri = entity_iri(row.target, pair.name, "target")
-        predicate = EXACT if alignment.vocabulary == "skos" else PREDICATES[EntityKind(kind)]
+        predicate = (
+            EXACT if alignment.vocabulary == "skos" else PREDICATES[EntityKind(kind)]
+        )
         if row.target is not None and row.prob < alignment.close_below:
             predicate = CLOSE
-        yield Statement(source, target, row, source_iri, target_iri, EntityKind(kind), predicate)
+        yield Statement(
+            source, target, row, source_iri, target_iri, EntityKind(kind), predicate
+        )
     if num_mixed:
         logger.info(
             "Left out %d pairs that join entities of different kinds, such as a class and an "
@@ -186,7 +212,9 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
         )
 
 
-def supported(alignment: Alignment) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def supported(
+    alignment: Alignment,
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return which matches a matched neighbour supports, and which a matched literal supports.
 
     If a source entity has several matches, its first one decides. If only literals support
@@ -195,32 +223,87 @@ def supported(alignment: Alignment) -> tuple[npt.NDArray[np.bool_], npt.NDArray[
     Returns:
         Two masks of source entities. Without literals in the pair, the second one is all False.
     """
-    pair, matches = alignment.pair, alignment.best_targets()
+    pair = alignment.pair
+    matches = alignment.best_targets()
     size = len(matches)
     ends = pair.source.triples[:, [0, 2]]
     known = pair.target.triples[:, [0, 2]]
     by_structure, by_literals = np.zeros((2, size), dtype=bool)
     both = matches[ends]
-    kept = (both != NO_MATCH).all(axis=1) & are_among(both, np.concatenate([known, known[:, ::-1]]))
+    kept = (both != NO_MATCH).all(axis=1) & are_among(
+        both, np.concatenate([known, known[:, ::-1]])
+    )
     by_structure[ends[kept]] = True
     if pair.literals is not None:
         values = pair.literals.source.triples[:, [0, 2]]
         values = values[values[:, 1] >= size]
         sources, others = _joined(values, pair.literals.pairs)
         both = np.stack([matches[sources], others], axis=1)
-        found = (both[:, 0] != NO_MATCH) & are_among(both, pair.literals.target.triples[:, [0, 2]])
+        found = (both[:, 0] != NO_MATCH) & are_among(
+            both, pair.literals.target.triples[:, [0, 2]]
+        )
         by_literals[sources[found]] = True
         by_literals |= (matches == NO_MATCH) & ~by_structure.any()
     return by_structure, by_literals
+
+
+def word_translations(alignment: Alignment) -> dict[int, str]:
+    """Return the translation that supports each match, such as ``apfel → apple``.
+
+    The keys are source entities. If several translations support a match, it has the first one.
+    """
+    pair = alignment.pair
+    if pair.literals is None:
+        return {}
+    source = _translation_holders(pair.literals.source, pair.source.num_relations)
+    target = _translation_holders(pair.literals.target, pair.target.num_relations)
+    matches = alignment.best_targets()
+    found: dict[int, str] = {}
+    for first, second in pair.literals.pairs.tolist():
+        if first not in source or matches[source[first]] != target.get(
+            second, NO_MATCH
+        ):
+            continue
+        if matches[source[first]] == NO_MATCH:
+            continue
+        names = (
+            pair.literals.source.entity_name(first),
+            pair.literals.target.entity_name(second),
+        )
+        for name in names:
+            if ARROW in name:
+                found.setdefault(source[first], name.strip('"'))
+    return found
+
+
+def _translation_holders(graph: KnowledgeGraph, num_relations: int) -> dict[int, int]:
+    """Return the entity of each value that is compared with a translation.
+
+    Args:
+        graph: A graph with its values as nodes.
+        num_relations: The number of relations that are not attributes.
+    """
+    attributes = [
+        attribute
+        for attribute in range(num_relations, graph.num_relations)
+        if graph.relation_name(attribute) == TRANSLATION
+    ]
+    held = graph.triples[np.isin(graph.triples[:, 1], attributes[-1:])]
+    return {value: entity for entity, _, value in held.tolist()}
 
 
 def _joined(values: IntArray, pairs: IntArray) -> tuple[IntArray, IntArray]:
     """Return each entity with each target value that a value of it matches."""
     order = np.argsort(pairs[:, 0], kind="stable")
     first, end = (
-        np.searchsorted(pairs[order, 0], values[:, 1], side=side) for side in ("left", "right")
+        np.searchsorted(pairs[order, 0], values[:, 1], side=side)
+        for side in ("left", "right")
     )
     counts = end - first
     rows = np.repeat(np.arange(len(values)), counts)
-    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + first[rows]
+    places = (
+        np.arange(len(rows))
+        - np.repeat(np.cumsum(counts) - counts, counts)
+        + first[rows]
+    )
     return values[rows, 0], pairs[order[places], 1]

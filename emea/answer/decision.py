@@ -10,14 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.answer.decoding import accepted, with_certain
-from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import ExportSettings
+from emea.answer.decoding import MORE_LIKELY, accepted, with_certain
+from emea.answer.settings import ExportSettings
 from emea.data.arrays import IntArray, are_among
+from emea.data.settings import Cardinality
 from emea.data.split import MORE_VALIDATION, Split, Supervision
 from emea.errors import ConfigError
-from emea.evaluation.calibration import CONFIDENCE, Acceptance, JudgedAnswer, confirmable
+from emea.evaluation.calibration import (
+    CONFIDENCE,
+    Acceptance,
+    JudgedAnswer,
+    confirmable,
+)
 from emea.matching.beliefs import Beliefs
+from emea.matching.rejected_pairs import RejectedPairs
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +53,8 @@ class Reach:
     """The threshold for a target precision, infinite if none reaches it, and what supports it.
 
     Of the ``num_links`` validation links, ``num_judged`` have an accepted match, and ``num_right``
-    of these are correct. All links can confirm a precision of ``confirmable`` at most.
+    of these are correct. All links can confirm a precision of ``confirmable`` at most. If it
+    ``is_estimated``, probabilities come from decoys, and no link has to support the threshold.
     """
 
     target: float
@@ -55,6 +62,7 @@ class Reach:
     num_links: int
     num_judged: int
     num_right: int
+    is_estimated: bool = False
 
     @property
     def confirmable(self) -> float:
@@ -75,6 +83,11 @@ class Reach:
                 f"Precision {self.target:g} cannot be reached: no matches are probable enough. "
                 "Only training links are exported. Choose a lower target precision or set a "
                 "threshold."
+            )
+        if not self.num_links:
+            return (
+                f"Precision {self.target:g} is an estimate from decoys: no validation link "
+                f"confirms it. {MORE_VALIDATION}"
             )
         higher = " The threshold is higher than with more links."
         return (
@@ -127,12 +140,21 @@ class Decision:
         return (self.votes.cpu() == self.answer.best_targets().cpu()).sum(0)
 
 
-def check_founded(settings: ExportSettings, split: Split) -> None:
-    """Check that there are validation links if a target precision is set.
+def check_founded(
+    settings: ExportSettings, split: Split, is_estimated: bool = False
+) -> None:
+    """Check that there are validation links, or decoys, if a target precision is set.
+
+    Args:
+        settings: The settings of the answer.
+        split: The split of the links.
+        is_estimated: Whether probabilities come from decoys.
 
     Raises:
         ConfigError: If there are no validation links.
     """
+    if is_estimated:
+        return
     if settings.target_precision is not None and not len(split.supervision.validation):
         raise ConfigError(
             "A target precision needs validation links to choose a threshold, and the run has "
@@ -146,10 +168,16 @@ def decide(
     labels: Tensor,
     settings: ExportSettings,
     validation: IntArray,
+    *,
     votes: Tensor | None = None,
     cardinality: Cardinality = Cardinality.ONE_TO_ONE,
+    rejected: IntArray | None = None,
+    is_estimated: bool = False,
 ) -> Decision:
     """Decode the beliefs and apply the threshold.
+
+    This is the one place where the answer of a run is made, so that the decisions of a person bind
+    for all methods: labels are in the answer, and rejected pairs are not.
 
     Args:
         answering: The decoder.
@@ -159,25 +187,49 @@ def decide(
         validation: Held-out links that check the threshold for a target precision.
         votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
         cardinality: How many counterparts an entity may have.
+        rejected: ``[num_pairs, 2]`` pairs that are not in the answer; ``None`` if there are none.
+        is_estimated: Whether probabilities come from decoys. Then matches are more likely right
+            than wrong, unless a threshold is set, and no link must support a target precision.
     """
+    refused = RejectedPairs(rejected)
+    beliefs = refused.removed_from(beliefs)
+    if len(refused) and len(labels):
+        # labels of a method, such as test links of protocol=released, are not decisions
+        labels = labels[~refused(labels[:, 0], labels[:, 1])]
     answer = answering(beliefs, labels)
-    threshold, reach = settings.threshold or 0.0, None
-    apart = torch.from_numpy(~are_among(labels.cpu().numpy(), validation)).to(labels.device)
+    usual = MORE_LIKELY if is_estimated else 0.0
+    threshold = usual if settings.threshold is None else settings.threshold
+    reach = None
+    apart = torch.from_numpy(~are_among(labels.cpu().numpy(), validation)).to(
+        labels.device
+    )
     unseen = None if bool(apart.all()) else answering(beliefs, labels[apart])
     if settings.target_precision is not None:
         judged = JudgedAnswer(
-            answer if unseen is None else unseen, validation, given=labels[apart].cpu().numpy()
+            answer if unseen is None else unseen,
+            validation,
+            given=labels[apart].cpu().numpy(),
         )
-        reach = reaching(answer, labels, settings.target_precision, judged)
+        reach = reaching(
+            answer, labels, settings.target_precision, judged, is_estimated
+        )
         threshold = reach.threshold
         if not reach.is_confirmed:
             logger.warning("%s", reach.text())
     kept = accepted(answer, threshold, labels, cardinality)
     certain = with_certain(beliefs, labels, cardinality)
-    return Decision(certain, kept, labels, threshold, answer, reach, votes, cardinality, unseen)
+    return Decision(
+        certain, kept, labels, threshold, answer, reach, votes, cardinality, unseen
+    )
 
 
-def reaching(answer: Beliefs, labels: Tensor, target: float, judged: JudgedAnswer) -> Reach:
+def reaching(
+    answer: Beliefs,
+    labels: Tensor,
+    target: float,
+    judged: JudgedAnswer,
+    is_estimated: bool = False,
+) -> Reach:
     """Choose the lowest threshold whose matches have a mean probability of the target precision.
 
     The mean counts all matches, also those of entities without a counterpart. If the validation
@@ -190,24 +242,35 @@ def reaching(answer: Beliefs, labels: Tensor, target: float, judged: JudgedAnswe
         labels: Links that are certain; they do not count.
         target: The precision.
         judged: The matches of the validation links.
+        is_estimated: Whether probabilities come from decoys, so that no link must support them.
     """
     free = ~are_among(answer.pairs().cpu().numpy(), labels.cpu().numpy())
     probs = -np.sort(-answer.probs[answer.probs > 0].double().cpu().numpy()[free])
     num_links = judged.num_links
     needed = np.log(1 - CONFIDENCE) / np.log(target) if 0 < target < 1 else num_links
-    allowed = (1 - target) * min(1.0, num_links / needed)
+    # a target of 0 or 1 without a link allows the same errors with any support
+    is_certain = is_estimated or not needed
+    support = 1.0 if is_certain else min(1.0, num_links / needed)
+    allowed = (1 - target) * support
     expected = np.cumsum(probs) / np.arange(1, len(probs) + 1)
     last = np.append(probs[1:] != probs[:-1], len(probs) > 0)[: len(probs)]
-    fits = last & (1 - expected <= allowed + ROUNDING) & ~judged.contradicts(probs, target)
+    fits = (
+        last & (1 - expected <= allowed + ROUNDING) & ~judged.contradicts(probs, target)
+    )
     chosen = np.flatnonzero(fits)
     threshold = float(probs[chosen[-1]]) if len(chosen) else math.inf
     found = judged.at(threshold)
-    return Reach(target, threshold, num_links, found.num_accepted, found.num_right)
+    return Reach(
+        target, threshold, num_links, found.num_accepted, found.num_right, is_estimated
+    )
 
 
-def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> dict[str, Any]:
+def decision_numbers(
+    decision: Decision, settings: ExportSettings, split: Split
+) -> dict[str, Any]:
     """Compute the section ``export``: the threshold, and number and precision of matches."""
-    at, wanted = decision.threshold, settings.target_precision
+    at = decision.threshold
+    wanted = settings.target_precision
     num_given = len(decision.labels)  # training links have probability 1
     num_labelled = len(torch.unique(decision.labels[:, 0]))
     num_free = decision.answer.num_source - num_labelled
@@ -229,7 +292,9 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
         "num_answered": num_answered,
         "num_unmatched": num_free - num_answered,
         "share_answered": num_answered / num_free if num_free else math.nan,
-        "mean_prob": (float(probs.sum()) - num_given) / num_matches if num_matches else math.nan,
+        "mean_prob": (float(probs.sum()) - num_given) / num_matches
+        if num_matches
+        else math.nan,
         "num_by_prob": {
             "from 0.9": sure,
             "from 0.5 to 0.9": likely - sure,

@@ -1,7 +1,7 @@
 """Writes a decision to export files: tab-separated, JSON lines, RDF and SSSOM."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from emea.answer.alignment import Alignment, Origin
+from emea.answer.curation import ACCEPTED, REJECTED, Curated
 from emea.answer.decision import Decision
 from emea.answer.rdf import owl_triples, rdf_cells
+from emea.answer.settings import ExportSettings
 from emea.answer.sssom import sssom_lines
-from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph_pair import GraphPair
+from emea.data.names import cell
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import write_lines
+from emea.record.file_names import ALIGNMENT_FILE
 from emea.record.run_record import RunHeader
 
 
@@ -25,7 +28,9 @@ def write_alignment(
     pair: GraphPair,
     origin: Origin,
     decision: Decision,
+    *,
     settings: ExportSettings,
+    decisions: Sequence[Curated] = (),
 ) -> list[Path]:
     """Write an alignment in all requested formats.
 
@@ -35,6 +40,7 @@ def write_alignment(
         origin: Provenance of the alignment.
         decision: The selected matches.
         settings: Formats and number of candidates.
+        decisions: The decisions of a person that the run follows.
 
     Returns:
         The written files.
@@ -56,6 +62,8 @@ def write_alignment(
         close_below=settings.close_below or 0.0,
         witnesses=None if witnesses is None else witnesses.numpy(),
         sources=sources,
+        accepted={one.pair: one for one in decisions if one.decision == ACCEPTED},
+        rejected=[one for one in decisions if one.decision == REJECTED],
     )
     return write_formats(folder, FORMATS, settings.formats, alignment)
 
@@ -86,65 +94,91 @@ def answered_pairs(decision: Decision) -> dict[int, tuple[int, float]]:
 
 def top_candidates(beliefs: Beliefs, num: int) -> tuple[IntArray, FloatArray]:
     """Return the most probable targets, ``[num_source, num]``, best first, with probabilities."""
-    targets, probs = beliefs.targets.cpu().numpy(), beliefs.probs.cpu().numpy()
+    targets = beliefs.targets.cpu().numpy()
+    probs = beliefs.probs.cpu().numpy()
     # A stable sort keeps the neural order for ties, as in the answer.
     order = np.argsort(-probs, axis=1, kind="stable")[:, :num]
     return np.take_along_axis(targets, order, 1), np.take_along_axis(probs, order, 1)
 
 
-def origin_of(header: RunHeader, decoder: str, threshold: float) -> Origin:
+def start_date(header: RunHeader) -> str:
+    """Return the date of a run, ISO 8601."""
+    return datetime.fromtimestamp(header.start_time / 1000, UTC).date().isoformat()
+
+
+def origin_of(
+    header: RunHeader, decoder: str, threshold: float, license: str | None = None
+) -> Origin:
     """Return the provenance of an alignment.
 
     Args:
         header: Header of the run.
         decoder: Name of the decoder.
         threshold: Minimum probability of a match.
+        license: IRI of the licence of the mappings; ``None`` if it is not specified.
     """
-    version, commit = (header.tags.get(name, "unknown") for name in ("emea_version", "commit"))
+    version, commit = (
+        header.tags.get(name, "unknown") for name in ("emea_version", "commit")
+    )
     least = "only training links" if threshold == inf else f"threshold={threshold!r}"
     return Origin(
         run_id=header.run_id,
         run_name=header.name,
-        date=datetime.fromtimestamp(header.start_time / 1000, UTC).date().isoformat(),
+        date=start_date(header),
         tool_version=version if commit == "unknown" else f"{version}+{commit[:10]}",
         settings=f"decoding={decoder}, {least}",
+        license=license,
     )
 
 
 def matched_lines(alignment: Alignment) -> Iterator[str]:
-    """Yield lines of ``alignment.tsv``: source, target and probability of each match.
+    """Yield lines of ``alignment.tsv``: source, target, probability and labels of each match.
 
-    The matches of an ensemble also have the number of encoders that agree.
+    The matches of an ensemble also have the number of encoders that agree. Labels come last; an
+    entity without a label has an empty cell.
     """
-    pair, counts = alignment.pair, alignment.witnesses
-    yield "source\ttarget\tprobability" + ("" if counts is None else "\twitnesses")
-    names, others = pair.source.all_entity_names, pair.target.all_entity_names
+    pair = alignment.pair
+    counts = alignment.witnesses
+    further = [
+        *([] if counts is None else ["witnesses"]),
+        "source_label",
+        "target_label",
+    ]
+    yield "\t".join(["source", "target", "probability", *further])
+    names = pair.source.all_entity_names
+    others = pair.target.all_entity_names
     columns = alignment.entities, alignment.targets, alignment.probs
-    for source, target, prob in zip(*(column.tolist() for column in columns), strict=True):
+    for source, target, prob in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         if target != NO_MATCH:
-            end = "" if counts is None else f"\t{counts[source]}"
-            yield f"{cell(names[source])}\t{cell(others[target])}\t{prob:.6f}{end}"
+            agreeing = [] if counts is None else [str(counts[source])]
+            labels = pair.source.entity_label(source), pair.target.entity_label(target)
+            cells = [
+                cell(names[source]),
+                cell(others[target]),
+                f"{prob:.6f}",
+                *agreeing,
+            ]
+            yield "\t".join([*cells, *(cell(label or "") for label in labels)])
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
     """Yield lines of ``unmatched.tsv``: entities without a match, with their best candidate."""
-    yield "source\tcandidate\tprobability"
-    names, others = alignment.pair.source.all_entity_names, alignment.pair.target.all_entity_names
+    yield "source\tcandidate\tprobability\tsource_label\tcandidate_label"
+    graphs = alignment.pair.source, alignment.pair.target
+    names = alignment.pair.source.all_entity_names
+    others = alignment.pair.target.all_entity_names
     for source in alignment.entities[alignment.targets == NO_MATCH].tolist():
-        candidate, prob = "", 0.0
+        candidate = ""
+        prob = 0.0
+        labels = [graphs[0].entity_label(source), None]
         if alignment.candidates.shape[1] and alignment.candidate_probs[source, 0] > 0:
             candidate = others[alignment.candidates[source, 0]]
             prob = alignment.candidate_probs[source, 0]
-        yield f"{cell(names[source])}\t{cell(candidate)}\t{prob:.6f}"
-
-
-def cell(name: str) -> str:
-    """Escape tabs and line breaks in a name.
-
-    Backslashes are not escaped. Names that were read from files contain neither tabs nor line
-    breaks, so only graphs built in Python are affected.
-    """
-    return name.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+            labels[1] = graphs[1].entity_label(int(alignment.candidates[source, 0]))
+        cells = [cell(names[source]), cell(candidate), f"{prob:.6f}"]
+        yield "\t".join([*cells, *(cell(label or "") for label in labels)])
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -167,14 +201,13 @@ def json_lines(alignment: Alignment) -> Iterator[str]:
             "probability": None if row.target is None else round(row.prob, DIGITS),
             "given": row.is_given,
             "candidates": [
-                {"target": target, "probability": prob} for target, prob in candidates if prob > 0
+                {"target": target, "probability": prob}
+                for target, prob in candidates
+                if prob > 0
             ],
         }
         yield ENCODER.encode(found)
 
-
-ALIGNMENT_FILE = "alignment.tsv"
-"""The alignment file that every run writes."""
 
 FORMATS: dict[str, dict[str, Callable[[Alignment], Iterator[str]]]] = {
     "tsv": {ALIGNMENT_FILE: matched_lines, "unmatched.tsv": unmatched_lines},

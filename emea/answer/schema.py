@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
-from emea.answer.exporting import cell
 from emea.answer.rdf import cell_lines
-from emea.answer.sssom import COLUMNS, CompactURIs, header_lines, shown_confidence, sssom_cell
+from emea.answer.sssom import (
+    COLUMNS,
+    CompactURIs,
+    header_lines,
+    shown_confidence,
+    sssom_cell,
+)
 from emea.data.entity_kinds import OWL, RDFS, is_blank
-from emea.data.names import entity_iri, entity_uri
+from emea.data.names import cell, entity_iri, entity_uri
 
 Triple = tuple[str, str, str]
 Mapping = Literal["equivalent", "narrower", "broader", ""]
@@ -124,7 +129,8 @@ def schema_triples(schema: Schema) -> Iterator[str]:
             yield f"<{source}> <{OWL}{predicate}> <{target}> ."
             continue
         predicate = f"{RDFS}subClassOf" if is_class else f"{RDFS}subPropertyOf"
-        lower, upper = f"<{source}>", f"<{target}>"
+        lower = f"<{source}>"
+        upper = f"<{target}>"
         if row.inverse:
             yield f"_:inverse{number} <{OWL}inverseOf> {upper} ."
             upper = f"_:inverse{number}"
@@ -160,14 +166,21 @@ def schema_sssom_lines(schema: Schema, origin: Origin) -> Iterator[str]:
     objects = [entity_uri(one.target) for one in stated]
     of_object = CompactURIs(objects, "target", known=of_subject.prefixes)
     prefixes = of_subject.prefixes | of_object.prefixes
-    comment = "The confidence is the probability of the inclusion, or the smaller of both."
+    comment = (
+        "The confidence is the probability of the inclusion, or the smaller of both."
+    )
     yield from header_lines(schema.name, origin, prefixes, comment, part="schema")
     columns = [name for name in COLUMNS if name != "mapping_cardinality"]
     yield "\t".join((*columns, "comment"))
     for one in stated:
         kind = "owl class" if one.is_class else "rdf property"
         cells = (
-            *(of_subject(entity_uri(one.source)), one.row.source, kind, str(_predicate(one))),
+            *(
+                of_subject(entity_uri(one.source)),
+                one.row.source,
+                kind,
+                str(_predicate(one)),
+            ),
             *(of_object(entity_uri(one.target)), one.row.target, kind),
             *(MATCHED, shown_confidence(_measure(one.row)), _comment(one)),
         )
@@ -175,7 +188,8 @@ def schema_sssom_lines(schema: Schema, origin: Origin) -> Iterator[str]:
 
 
 def _predicate(stated: _Statement) -> str | None:
-    row, is_class = stated.row, stated.is_class
+    row = stated.row
+    is_class = stated.is_class
     if row.inverse:
         return "owl:inverseOf" if row.mapping == "equivalent" else None
     if row.mapping == "equivalent":
@@ -186,12 +200,16 @@ def _predicate(stated: _Statement) -> str | None:
 
 
 def _measure(row: TermMatch) -> float:
-    forth, back = row.source_in_target, row.target_in_source
-    return {"equivalent": min(forth, back), "narrower": forth, "broader": back}[row.mapping]
+    forth = row.source_in_target
+    back = row.target_in_source
+    return {"equivalent": min(forth, back), "narrower": forth, "broader": back}[
+        row.mapping
+    ]
 
 
 def _comment(stated: _Statement) -> str:
-    row, what = stated.row, "instances" if stated.is_class else "triples"
+    row = stated.row
+    what = "instances" if stated.is_class else "triples"
     ours, theirs = (" ".join(one) for one in (row.source_example, row.target_example))
     text = f"{row.evidence} matched {what}, such as {ours} = {theirs}"
     return re.sub(r"\s+", " ", text)

@@ -8,9 +8,27 @@ from itertools import takewhile
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from emea.answer.alignment import Alignment, Origin, statements, supported
-from emea.data.entity_kinds import NO_TERM_FOUND, OWL, RDF, RDFS, EntityKind, is_blank
+from emea.answer.alignment import (
+    EXACT,
+    PREDICATES,
+    Alignment,
+    Origin,
+    statements,
+    supported,
+    word_translations,
+)
+from emea.answer.curation import ORCID, ORCID_NAMESPACE, REJECTED, Curated, author_of
+from emea.data.entity_kinds import (
+    NO_TERM_FOUND,
+    OWL,
+    RDF,
+    RDFS,
+    EntityKind,
+    entity_kinds,
+    is_blank,
+)
 from emea.data.names import EMEA, entity_iri, entity_uri
+from emea.errors import ConfigError
 
 BUILT_IN = {"rdf": RDF, "rdfs": RDFS, "owl": OWL}
 """Prefixes that SSSOM defines, for the terms that occur in nearly every RDF graph."""
@@ -45,7 +63,10 @@ class CompactURIs:
         for uri in uris:
             # without the last character, because the reference must not be empty
             by_name.setdefault(self._prefix(uri), []).append(uri[:-1])
-        shared = {name: BUILT_IN.get(name) or _shared(starts) for name, starts in by_name.items()}
+        shared = {
+            name: BUILT_IN.get(name) or _shared(starts)
+            for name, starts in by_name.items()
+        }
         names = {start: name for name, start in (known or {}).items()}
         self._names = {name: names.get(start, name) for name, start in shared.items()}
         self.prefixes = {self._names[name]: start for name, start in shared.items()}
@@ -55,7 +76,12 @@ class CompactURIs:
         name = self._names[self._prefix(uri)]
         reference = uri[len(self.prefixes[name]) :]
         first = _FIRST_SEGMENT.match(reference)
-        if not reference or reference.startswith("//") or first is None or ":" in first.group():
+        if (
+            not reference
+            or reference.startswith("//")
+            or first is None
+            or ":" in first.group()
+        ):
             return uri
         return f"{name}:{reference}"
 
@@ -71,7 +97,8 @@ class CompactURIs:
 
 def _shared(starts: Sequence[str]) -> str:
     # what the first and the last in alphabetical order share, all of them share
-    first, last = min(starts), max(starts)
+    first = min(starts)
+    last = max(starts)
     same = takewhile(lambda both: both[0] == both[1], zip(first, last, strict=False))
     start = first[: sum(1 for _ in same)]
     return start[: max(map(start.rfind, "/#:")) + 1]
@@ -89,8 +116,36 @@ COMPOSITE = "semapv:CompositeMatching"
 GIVEN = "semapv:UnspecifiedMatching"
 """How the links of the data were found is unknown."""
 
+CURATED = "semapv:ManualMappingCuration"
+"""A person decided about the pair."""
+
 LICENSE = "https://w3id.org/sssom/license/unspecified"
 """SSSOM requires a license, which only the owner of the data can choose."""
+
+LICENSES = {
+    "cc0": "https://creativecommons.org/publicdomain/zero/1.0/",
+    "cc-by-4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "cc-by-sa-4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
+}
+"""Licences by their short names."""
+
+
+def license_iri(name: str | None) -> str | None:
+    """Return the IRI of a licence; ``None`` if none is chosen.
+
+    Raises:
+        ConfigError: If it is neither a known name nor an IRI.
+    """
+    if name is None or "://" in name:
+        return name
+    known = LICENSES.get(name.lower())
+    if known is None:
+        raise ConfigError(
+            f"export.license must be CC0, CC-BY-4.0, CC-BY-SA-4.0 or the IRI of a licence, got "
+            f"{name}."
+        )
+    return known
+
 
 COMMENT = (
     f"{NO_TERM_FOUND} says that no target was accepted, not that there is none; "
@@ -110,6 +165,21 @@ COLUMNS = (
     "confidence",
 )
 
+CURATION_COLUMNS = ("predicate_modifier", "author_id", "author_label", "mapping_date")
+"""Further columns of an alignment that follows decisions of a person."""
+
+TRANSLATION_COLUMNS = ("subject_preprocessing", "object_preprocessing", "comment")
+"""Further columns of an alignment for which texts were translated with a dictionary."""
+
+PREPROCESSING = "|".join(
+    f"semapv:{name}"
+    for name in ("CaseNormalization", "BlankNormalisation", "PunctuationElemination")
+)
+"""Normal forms of texts that are compared, in the spelling of the vocabulary."""
+
+NOT = "Not"
+"""Modifier of the predicate of a rejected pair."""
+
 TYPES = {
     EntityKind.INDIVIDUAL: "owl named individual",
     EntityKind.CLASS: "owl class",
@@ -117,51 +187,147 @@ TYPES = {
 }
 
 
-def sssom_lines(alignment: Alignment) -> Iterator[str]:
-    """Yield the header and one line for each source entity; unmatched ones have NoTermFound.
-
-    Blank nodes and pairs of entities of different kinds are left out.
-    """
+def _compact_uris(alignment: Alignment) -> tuple[CompactURIs, CompactURIs]:
+    """Return what shortens the URIs of the subjects, and those of the objects."""
     pair = alignment.pair
     subjects = [
         entity_uri(entity_iri(name, pair.name, "source"))
         for name in pair.source.all_entity_names
         if not is_blank(name)
     ]
+    matched = sorted(set(alignment.targets[alignment.targets >= 0].tolist()))
+    named = [*map(pair.target.entity_name, matched)]
+    named += [one.target for one in alignment.rejected]
     objects = [
-        entity_uri(entity_iri(pair.target.entity_name(target), pair.name, "target"))
-        for target in sorted(set(alignment.targets[alignment.targets >= 0].tolist()))
-        if not is_blank(pair.target.entity_name(target))
+        entity_uri(entity_iri(name, pair.name, "target"))
+        for name in named
+        if not is_blank(name)
     ]
     of_subject = CompactURIs(subjects, "source")
-    of_object = CompactURIs(objects, "target", known=of_subject.prefixes)
+    return of_subject, CompactURIs(objects, "target", known=of_subject.prefixes)
+
+
+def sssom_lines(alignment: Alignment) -> Iterator[str]:
+    """Yield the header and one line for each source entity; unmatched ones have NoTermFound.
+
+    Pairs that a person rejected follow, with the predicate modifier ``Not``. Blank nodes and pairs
+    of entities of different kinds are left out.
+    """
+    of_subject, of_object = _compact_uris(alignment)
     prefixes = of_subject.prefixes | of_object.prefixes
-    yield from header_lines(pair.name, alignment.origin, prefixes, COMMENT)
-    yield "\t".join(COLUMNS)
+    is_curated = bool(alignment.accepted or alignment.rejected)
+    translations = word_translations(alignment)
+    people = {ORCID: ORCID_NAMESPACE} if _names_orcid(alignment) else {}
+    yield from header_lines(
+        alignment.pair.name, alignment.origin, prefixes | people, COMMENT
+    )
+    further = (TRANSLATION_COLUMNS if translations else ()) + (
+        CURATION_COLUMNS if is_curated else ()
+    )
+    yield "\t".join((*COLUMNS, *further))
     by_structure, by_literals = supported(alignment)
     is_match = alignment.targets >= 0
     of_source, of_target = (
-        Counter(column[is_match].tolist()) for column in (alignment.entities, alignment.targets)
+        Counter(column[is_match].tolist())
+        for column in (alignment.entities, alignment.targets)
     )
     for one in statements(alignment):
-        row, kind, why = one.row, TYPES[one.kind], MATCHED
-        if row.is_given:
-            why = GIVEN
-        elif by_literals[one.source]:
-            why = COMPOSITE if by_structure[one.source] else LEXICAL
-        found = (NO_TERM_FOUND, "", "")
-        cardinality, confidence = "1:0", ""
-        if one.target_iri is not None:
-            found = (
-                of_object(entity_uri(one.target_iri)),
-                row.target_label or row.target or "",
-                kind,
+        row = one.row
+        kind = TYPES[one.kind]
+        decision = None
+        if row.target is not None:
+            decision = alignment.accepted.get((row.source, row.target))
+        why = CURATED
+        if decision is None:
+            why = _justification(
+                row.is_given,
+                bool(by_structure[one.source]),
+                bool(by_literals[one.source]),
             )
+        found = (NO_TERM_FOUND, "", "")
+        cardinality = "1:0"
+        confidence = ""
+        if one.target_iri is not None:
+            target_iri = of_object(entity_uri(one.target_iri))
+            found = (target_iri, row.target_label or row.target or "", kind)
             sides = of_target[one.target] > 1, of_source[one.source] > 1
             cardinality = ":".join("n" if has_several else "1" for has_several in sides)
             confidence = shown_confidence(row.prob)
-        subject = of_subject(entity_uri(one.source_iri)), row.source_label or row.source, kind
-        cells = (*subject, one.predicate, *found, why, cardinality, confidence)
+        subject_iri = of_subject(entity_uri(one.source_iri))
+        subject = (subject_iri, row.source_label or row.source, kind)
+        cells: tuple[str, ...] = (
+            *(*subject, one.predicate, *found),
+            *(why, cardinality, confidence),
+        )
+        if translations:
+            cells += _translation(translations.get(one.source), why)
+        curation = _curation(decision, alignment.origin.date) if is_curated else ()
+        yield "\t".join(map(sssom_cell, (*cells, *curation)))
+    empty = ("",) * len(TRANSLATION_COLUMNS if translations else ())
+    yield from _rejected_lines(alignment, of_subject, of_object, empty)
+
+
+def _justification(is_given: bool, by_structure: bool, by_literals: bool) -> str:
+    """Return what supports a match about which no person decided."""
+    if is_given:
+        return GIVEN
+    if by_literals:
+        return COMPOSITE if by_structure else LEXICAL
+    return MATCHED
+
+
+def _translation(text: str | None, why: str) -> tuple[str, str, str]:
+    """Return the cells of ``TRANSLATION_COLUMNS``; literals that support no match have none."""
+    if why not in (LEXICAL, COMPOSITE):
+        return "", "", ""
+    comment = "" if text is None else f"translated: {text}"
+    return PREPROCESSING, PREPROCESSING, comment
+
+
+def _names_orcid(alignment: Alignment) -> bool:
+    """Return whether the author of a decision has an ORCID."""
+    decisions = (*alignment.accepted.values(), *alignment.rejected)
+    return any(author_of(one.author).id.startswith(f"{ORCID}:") for one in decisions)
+
+
+def _curation(decision: Curated | None, date: str) -> tuple[str, str, str, str]:
+    """Return the cells of ``CURATION_COLUMNS``; a match of the run has its date."""
+    if decision is None:
+        return "", "", "", date
+    author = author_of(decision.author)
+    modifier = NOT if decision.decision == REJECTED else ""
+    return modifier, author.id, author.label, decision.date or date
+
+
+def _rejected_lines(
+    alignment: Alignment,
+    of_subject: CompactURIs,
+    of_object: CompactURIs,
+    further: tuple[str, ...],
+) -> Iterator[str]:
+    """Yield a line for each pair that a person rejected, with further cells before its author."""
+    pair = alignment.pair
+    kinds = entity_kinds(pair.source)
+    sources = {name: entity for entity, name in enumerate(pair.source.all_entity_names)}
+    targets = {name: entity for entity, name in enumerate(pair.target.all_entity_names)}
+    for one in alignment.rejected:
+        is_known = one.source in sources and one.target in targets
+        if not is_known or is_blank(one.source) or is_blank(one.target):
+            continue
+        source = sources[one.source]
+        target = targets[one.target]
+        kind = EntityKind(kinds[source])
+        predicate = EXACT if alignment.vocabulary == "skos" else PREDICATES[kind]
+        subject = of_subject(entity_uri(entity_iri(one.source, pair.name, "source")))
+        object = of_object(entity_uri(entity_iri(one.target, pair.name, "target")))
+        cells = (
+            *(subject, pair.source.entity_label(source) or one.source, TYPES[kind]),
+            predicate,
+            *(object, pair.target.entity_label(target) or one.target, TYPES[kind]),
+            *(CURATED, "", ""),
+            *further,
+            *_curation(one, alignment.origin.date),
+        )
         yield "\t".join(map(sssom_cell, cells))
 
 
@@ -171,7 +337,13 @@ def shown_confidence(prob: float) -> str:
 
 
 def header_lines(
-    name: str, origin: Origin, prefixes: Mapping[str, str], comment: str, part: str = ""
+    name: str,
+    origin: Origin,
+    prefixes: Mapping[str, str],
+    comment: str,
+    part: str = "",
+    *,
+    sides: tuple[str, str] = ("source", "target"),
 ) -> Iterator[str]:
     """Yield slots in the order of the standard, with strings in JSON, which is also YAML.
 
@@ -181,6 +353,7 @@ def header_lines(
         prefixes: The beginning of URIs by prefix.
         comment: A remark about all mappings.
         part: Distinguishes mapping sets of the same run and settings.
+        sides: What subjects and objects belong to.
     """
     yield "#curie_map:"
     # the sources are references to entities, whose prefixes have to be declared
@@ -193,9 +366,9 @@ def header_lines(
     slots = {
         "mapping_set_id": f"urn:uuid:{identity}",
         "mapping_set_description": f"{origin.run_name}: {origin.settings}",
-        "license": LICENSE,
-        "subject_source": f"{EMEA}{data}:source",
-        "object_source": f"{EMEA}{data}:target",
+        "license": origin.license or LICENSE,
+        "subject_source": f"{EMEA}{data}:{sides[0]}",
+        "object_source": f"{EMEA}{data}:{sides[1]}",
         "mapping_tool": "emea",
         "mapping_tool_version": origin.tool_version,
         "comment": comment,

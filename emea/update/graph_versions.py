@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from emea.answer.exporting import cell
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
+from emea.data.names import cell
 from emea.record.checked_files import write_json, write_lines
 
 
@@ -132,21 +132,32 @@ class Change(NamedTuple):
 
 
 def changes_between(
-    before: Answers, after: Answers, versions: Versions, rejected: Pairs = (), linked: Pairs = ()
+    before: Answers,
+    after: Answers,
+    versions: Versions,
+    rejected: Pairs = (),
+    linked: Pairs = (),
 ) -> list[Change]:
     """Return the changed matches by kind and source entity; ``linked`` are the training links."""
     new_source, gone_source, changed_source = versions[0].differing_names()
     new_target, gone_target, changed_target = versions[1].differing_names()
     found = []
     for source in before.keys() | after.keys():
-        old, new = before.get(source), after.get(source)
+        old = before.get(source)
+        new = after.get(source)
         if old is not None and new is not None and old[0] == new[0]:
             continue
         reasons = (
             (source in gone_source, "the source entity is gone"),
             (old is not None and old[0] in gone_target, "the target entity is gone"),
-            (old is not None and (source, old[0]) in rejected, "you rejected the earlier match"),
-            (new is not None and (source, new[0]) in linked, "a new link names the match"),
+            (
+                old is not None and (source, old[0]) in rejected,
+                "you rejected the earlier match",
+            ),
+            (
+                new is not None and (source, new[0]) in linked,
+                "a new link names the match",
+            ),
             (source in new_source, "the source entity is new"),
             (new is not None and new[0] in new_target, "the target entity is new"),
             (
@@ -157,14 +168,20 @@ def changes_between(
             (True, "evidence from other entities changed"),
         )
         kind = "new" if old is None else "gone" if new is None else "changed"
-        cells = [("", "") if one is None else (one[0], f"{one[1]:.6f}") for one in (old, new)]
+        cells = [
+            ("", "") if one is None else (one[0], f"{one[1]:.6f}") for one in (old, new)
+        ]
         targets, probs = zip(*cells, strict=True)
         reason = next(reason for is_true, reason in reasons if is_true)
-        found.append(Change(kind, source, targets[0], targets[1], probs[0], probs[1], reason))
+        found.append(
+            Change(kind, source, targets[0], targets[1], probs[0], probs[1], reason)
+        )
     return sorted(found, key=lambda one: (KINDS.index(one.change), one.source))
 
 
-def write_changes(folder: Path, changes: Sequence[Change], summary: dict[str, object]) -> None:
+def write_changes(
+    folder: Path, changes: Sequence[Change], summary: dict[str, object]
+) -> None:
     """Write ``changes.tsv`` and ``update.json``, which counts the changes."""
     rows = [Change._fields, *changes]
     write_lines(folder / CHANGES_FILE, ("\t".join(map(cell, row)) for row in rows))

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from emea.config.run_config import member_nodes, uses_two_way
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.em.local import LocalUpdate
 from emea.matching.beliefs import Beliefs
-from emea.record.run_folder import CHECKPOINT_FILE
+from emea.record.file_names import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun
 from emea.run.warm_start import WarmStart
 from emea.update.graph_versions import Versions
@@ -46,7 +45,9 @@ class Affected(NamedTuple):
         return joined
 
 
-def affected_entities(versions: Versions, beliefs: Beliefs, pairs: IntArray) -> Affected:
+def affected_entities(
+    versions: Versions, beliefs: Beliefs, pairs: IntArray
+) -> Affected:
     """Return the entities whose evidence a change of the graphs or labels touches.
 
     These are new entities, the ends of added and removed triples, and the entities of changed pairs
@@ -62,20 +63,28 @@ def affected_entities(versions: Versions, beliefs: Beliefs, pairs: IntArray) -> 
     for column, one in enumerate(versions):
         entities = np.zeros(one.new.num_entities, dtype=bool)
         entities[pairs[:, column]] = True
-        heads, tails = one.new.triples[:, 0], one.new.triples[:, 2]
+        heads = one.new.triples[:, 0]
+        tails = one.new.triples[:, 2]
         near = tails[entities[heads]], heads[entities[tails]]
         entities[np.concatenate(near)] = True
         changed.append(entities | one.is_changed())
     return _with_former(changed, versions, beliefs)
 
 
-def _with_former(changed: Sequence[np.ndarray], versions: Versions, beliefs: Beliefs) -> Affected:
+def _with_former(
+    changed: Sequence[np.ndarray], versions: Versions, beliefs: Beliefs
+) -> Affected:
     """Add the former candidates of changed entities, and entities whose candidates are gone."""
-    probs, targets = beliefs.probs.numpy(), beliefs.targets.numpy()
+    probs = beliefs.probs.numpy()
+    targets = beliefs.targets.numpy()
     rows, slots = np.nonzero(probs >= FORMER_PROB)
     best = np.flatnonzero(probs.max(1, initial=0) > 0)
-    rows, slots = np.append(rows, best), np.append(slots, probs[best].argmax(1))
-    ends = versions[0].new_entities[rows], versions[1].new_entities[targets[rows, slots]]
+    rows = np.append(rows, best)
+    slots = np.append(slots, probs[best].argmax(1))
+    ends = (
+        versions[0].new_entities[rows],
+        versions[1].new_entities[targets[rows, slots]],
+    )
     is_gone = [side == NO_MATCH for side in ends]
     is_changed = [
         gone | entities[np.where(gone, 0, side)]
@@ -98,11 +107,13 @@ def moved_beliefs(beliefs: Beliefs, versions: Versions) -> Beliefs:
     old = torch.from_numpy(source.old_entities[known])
     moved = torch.from_numpy(target.new_entities)[beliefs.targets[old]]
     order = torch.argsort((moved == NO_MATCH).long(), dim=1, stable=True)
-    moved, probs = moved.gather(1, order), beliefs.probs[old].gather(1, order)
+    moved = moved.gather(1, order)
+    probs = beliefs.probs[old].gather(1, order)
     probs = torch.where(moved == NO_MATCH, 0.0, probs)
     moved = torch.where(moved == NO_MATCH, moved[:, :1].clamp(min=0), moved)
     shape = source.new.num_entities, beliefs.num_candidates
-    targets, rows = torch.zeros(shape, dtype=torch.int64), torch.from_numpy(np.flatnonzero(known))
+    targets = torch.zeros(shape, dtype=torch.int64)
+    rows = torch.from_numpy(np.flatnonzero(known))
     all_probs = probs.new_zeros(shape)
     targets[rows], all_probs[rows] = moved, probs
     return Beliefs(targets, all_probs)
@@ -164,17 +175,17 @@ def _obstacle(run: FinishedRun) -> str:
     """Return why only a complete update of a run is possible; empty if a local one is."""
     if run.neural is None:
         return "baselines are computed from the beginning"
-    if len(member_nodes(run.config)) > 1:
+    if len(run.settings.models) > 1:
         return "the run has an ensemble of encoders"
     if _uses_literals(run):
         return "the run compares literals"
-    if run.config.model.optimizer and not (run.folder / CHECKPOINT_FILE).exists():
+    if run.settings.models[0].optimizer and not (run.folder / CHECKPOINT_FILE).exists():
         return "the folder of the run has no checkpoint of the encoder"
     return ""
 
 
 def _uses_literals(run: FinishedRun) -> bool:
-    return bool(run.config.literals.name != "none")
+    return run.settings.name("literals") != "none"
 
 
 def _fitting_links(update: Update) -> IntArray:
@@ -182,14 +193,15 @@ def _fitting_links(update: Update) -> IntArray:
 
     The paper's step fits weights on training links, too.
     """
-    if uses_two_way(update.run.config):
+    if update.run.settings.uses_two_way:
         return update.split.validation
     return np.concatenate([update.split.train, update.split.validation])
 
 
 def local_update(update: Update, affected: Affected, start: WarmStart) -> LocalUpdate:
     """Return the entities to recompute, and the former beliefs of the others."""
-    run, versions = update.run, update.versions
+    run = update.run
+    versions = update.versions
     assert run.neural is not None
     matched = torch.zeros(len(affected.target), dtype=torch.bool)
     matched[start.known.pairs()[:, 1]] = True
@@ -205,7 +217,8 @@ def local_update(update: Update, affected: Affected, start: WarmStart) -> LocalU
 
 def new_edges(update: Update) -> IntArray:
     """Return each new entity with its neighbours that existed, in joint ids, ``[n, 2]``."""
-    found, shift = [], 0
+    found = []
+    shift = 0
     for one in update.versions:
         ends = one.new.triples[:, [0, 2]]
         ends = np.concatenate([ends, ends[:, ::-1]])

@@ -8,14 +8,18 @@ from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 
-ORIGIN = Origin("0123456789abcdef0123456789abcdef", "a run: 5%", "2022-12-07", "0.1.0+abc", "how")
+ORIGIN = Origin(
+    "0123456789abcdef0123456789abcdef", "a run: 5%", "2022-12-07", "0.1.0+abc", "how"
+)
 
 MARKS = "\t\n\r \"'\\<>{}|^`%#[]:/?&=,;ä中\u2028\u0085\ufeff\U0001f600"
 NAMES = st.one_of(
     st.text(min_size=1, max_size=8),
     st.text(alphabet=MARKS, min_size=1, max_size=8),
     st.text(alphabet=MARKS, max_size=8).map("http://example.org/resource/a".__add__),
-    st.sampled_from(["urn:isbn:1", "HTTPS://x.org/#a#b", "a+b://c", "Batman: Year One", "_:b1"]),
+    st.sampled_from(
+        ["urn:isbn:1", "HTTPS://x.org/#a#b", "a+b://c", "Batman: Year One", "_:b1"]
+    ),
 )
 
 
@@ -50,7 +54,9 @@ def alignments(draw: st.DrawFn) -> Alignment:
     target = draw(st.lists(NAMES, min_size=1, max_size=6, unique=True))
     choice = st.integers(NO_MATCH, len(target) - 1)
     targets = draw(st.lists(choice, min_size=len(source), max_size=len(source)))
-    return alignment_of(source, target, targets, draw(st.sampled_from(["zh", "a pair: 1%"])))
+    return alignment_of(
+        source, target, targets, draw(st.sampled_from(["zh", "a pair: 1%"]))
+    )
 
 
 def answer(alignment: Alignment) -> dict[str, str | None]:

@@ -33,8 +33,20 @@ def test_fewer_candidates_on_demand_and_none_without_a_chance() -> None:
     assert next(alignment.rows()).candidates == [("y", 0.25)]
 
 
-SOURCE = ["http://a.org/City", "http://a.org/berlin", "http://a.org/mayor", "_:b0", "柏:林"]
-TARGET = ["http://b.org/Stadt", "http://b.org/柏林", "http://b.org/bm", "_:x", f"{OWL}Class"]
+SOURCE = [
+    "http://a.org/City",
+    "http://a.org/berlin",
+    "http://a.org/mayor",
+    "_:b0",
+    "柏:林",
+]
+TARGET = [
+    "http://b.org/Stadt",
+    "http://b.org/柏林",
+    "http://b.org/bm",
+    "_:x",
+    f"{OWL}Class",
+]
 
 
 def typed_alignment(targets: list[int]) -> Alignment:
@@ -43,7 +55,9 @@ def typed_alignment(targets: list[int]) -> Alignment:
     for names in (SOURCE, TARGET):
         everything = [*names, f"{OWL}ObjectProperty"]
         triples = np.array([(1, 0, 0), (2, 0, len(names))])
-        graphs.append(KnowledgeGraph(triples, len(everything), 1, everything, [f"{RDF}type"]))
+        graphs.append(
+            KnowledgeGraph(triples, len(everything), 1, everything, [f"{RDF}type"])
+        )
     chosen = np.array([*targets, -1])
     width = np.zeros((len(chosen), 1))
     return Alignment(
@@ -66,7 +80,9 @@ def test_each_kind_has_its_predicate() -> None:
     ]
 
 
-def test_blank_nodes_and_mixed_pairs_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_blank_nodes_and_mixed_pairs_are_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level("INFO")
     alignment = typed_alignment([1, 0, -1, 4, 3])
     assert [statement.row.source for statement in statements(alignment)] == [
@@ -89,7 +105,9 @@ def test_sssom_py_keeps_every_row(tmp_path: Path) -> None:
     parsers = pytest.importorskip("sssom.parsers")
     alignment = typed_alignment([0, 1, 2, -1, 1])
     path = tmp_path / "alignment.sssom.tsv"
-    path.write_text("".join(f"{line}\n" for line in sssom_lines(alignment)), encoding="utf-8")
+    path.write_text(
+        "".join(f"{line}\n" for line in sssom_lines(alignment)), encoding="utf-8"
+    )
     frame = parsers.parse_sssom_table(str(path)).df
     assert len(frame) == len(list(statements(alignment)))
     assert set(frame["predicate_id"]) == {
@@ -105,18 +123,27 @@ def random_alignment(seed: int) -> Alignment:
     size, num_values = 8, 5
 
     def graph(num_edges: int, first: int, last: int) -> KnowledgeGraph:
-        heads, tails = rng.integers(0, size, num_edges), rng.integers(first, last, num_edges)
+        heads, tails = (
+            rng.integers(0, size, num_edges),
+            rng.integers(first, last, num_edges),
+        )
         relations = rng.integers(0, 2, num_edges)
-        return KnowledgeGraph(np.stack([heads, relations, tails], axis=1), size + num_values, 2)
+        return KnowledgeGraph(
+            np.stack([heads, relations, tails], axis=1), size + num_values, 2
+        )
 
     plain = [graph(12, 0, size), graph(12, 0, size)]
     extended = [
-        replace(one, triples=np.concatenate([one.triples, graph(6, size, size + 5).triples]))
+        replace(
+            one, triples=np.concatenate([one.triples, graph(6, size, size + 5).triples])
+        )
         for one in plain
     ]
     pairs = rng.integers(size, size + num_values, (6, 2))
     nothing = np.zeros((0, 2), dtype=np.int64)
-    matches = LiteralMatches(*extended, np.unique(pairs, axis=0), np.ones(6), nothing, np.ones(0))
+    matches = LiteralMatches(
+        *extended, np.unique(pairs, axis=0), np.ones(6), nothing, np.ones(0)
+    )
     pair = GraphPair("p", *(replace(one, num_entities=size) for one in plain), nothing)
     targets = np.where(rng.random(size) < 0.7, rng.integers(0, size, size), -1)
     found = alignment_of(list("abcdefgh"), list("stuvwxyz"), targets.tolist())
@@ -137,14 +164,18 @@ def test_the_evidence_of_a_match_is_that_of_a_loop(seed: int) -> None:
             both = targets[head], targets[tail]
             if -1 not in both and (both in known or both[::-1] in known):
                 structural |= {head, tail}
-        elif any((targets[head], other) in values for one, other in matched if one == tail):
+        elif any(
+            (targets[head], other) in values for one, other in matched if one == tail
+        ):
             lexical.add(head)
     if not structural:  # only literals were compared, also for entities without a match
         lexical |= {entity for entity, target in enumerate(targets) if target < 0}
     by_structure, by_literals = supported(alignment)
     assert set(np.flatnonzero(by_structure).tolist()) == structural
     assert set(np.flatnonzero(by_literals).tolist()) == lexical
-    reasons = [line.split("\t")[7] for line in sssom_lines(alignment) if line[0] != "#"][1:]
+    reasons = [
+        line.split("\t")[7] for line in sssom_lines(alignment) if line[0] != "#"
+    ][1:]
     for entity, reason in enumerate(reasons[1:], 1):
         expected = "Structural" if entity not in lexical else "Lexical"
         expected = "Composite" if entity in structural & lexical else expected

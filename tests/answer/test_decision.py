@@ -1,6 +1,7 @@
 """Every way of answering through whole runs: the file and the numbers say the same."""
 
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -8,7 +9,9 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig
 
+from emea.answer.decision import Reach
 from emea.config.composition import composed, option_names
+from emea.config.run_config import RunConfig
 from emea.data.split import Split
 from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
@@ -21,14 +24,16 @@ Configs = Callable[..., DictConfig]
 Answer = dict[int, tuple[int, float]]
 
 DECODINGS = option_names("decoding")
-ONE_TO_ONE = {"mutual", "hungarian"}
+ONE_TO_ONE = {"one_to_one", "mutual", "hungarian"}
 """Those that give no target twice, and leave entities unmatched for it."""
 
 
 def alignment(folder: Path) -> Answer:
     lines = (folder / "alignment.tsv").read_text().splitlines()[1:]
     rows = (line.split("\t") for line in lines)
-    return {int(source): (int(target), float(prob)) for source, target, prob in rows}
+    return {
+        int(source): (int(target), float(prob)) for source, target, prob, *_ in rows
+    }
 
 
 def written_metrics(folder: Path) -> dict:
@@ -82,16 +87,20 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 
 @pytest.mark.parametrize("decoding", DECODINGS)
-def test_file_and_numbers_agree(decoding: str, folder_of: Callable[[str], Path]) -> None:
+def test_file_and_numbers_agree(
+    decoding: str, folder_of: Callable[[str], Path]
+) -> None:
     config, folder = config_of(decoding), folder_of(decoding)
     metrics, found = written_metrics(folder), alignment(folder)
     pair = load_pair(config)
-    split, size = draw_split(config, pair), pair.source.num_entities
+    split, size = draw_split(RunConfig.of(config), pair), pair.source.num_entities
     assert metrics["decoding"] == metrics["answer"]["decoder"] == decoding
     assert metrics["similarity"] == "csls"
     check_answer(metrics, found, split, size)
     check_calibration(metrics, found, split)
-    assert all(found[source] == (target, 1.0) for source, target in split.supervision.train)
+    assert all(
+        found[source] == (target, 1.0) for source, target in split.supervision.train
+    )
     assert (len(found) < size) is (decoding in ONE_TO_ONE)
     num_targets = len({target for target, _ in found.values()})
     assert (num_targets == len(found)) is (decoding in ONE_TO_ONE)
@@ -102,7 +111,7 @@ def test_file_and_numbers_agree(decoding: str, folder_of: Callable[[str], Path])
     [
         (("method=paris",), "none"),
         (("method=paris", "decoding=hungarian"), "none"),
-        (("method=prase",), "greedy"),
+        (("method=prase",), "one_to_one"),
         (("method=prase", "decoding=mutual"), "mutual"),
         (("method=prase", "decoding=sinkhorn"), "sinkhorn"),
     ],
@@ -114,7 +123,7 @@ def test_the_matching_of_a_baseline_is_its_answer(
     run_job(config, tmp_path)
     metrics, found = written_metrics(tmp_path), alignment(tmp_path)
     pair = load_pair(config)
-    split = draw_split(config, pair)
+    split = draw_split(RunConfig.of(config), pair)
     assert metrics["answer"]["decoder"] == decoder
     assert len(found) == metrics["history"][-1]["num_pairs"]
     assert metrics["answer"].items() >= metrics["mapping"]["all"].items()
@@ -126,6 +135,31 @@ def test_refused_settings_are_reported_before_training(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
     config = tiny_config("decoding=hungarian", "+decoding.width=2")
-    with pytest.raises(ConfigError, match=r"HungarianAnswer does not accept its settings: .*width"):
+    with pytest.raises(
+        ConfigError, match=r"HungarianAnswer does not accept its settings: .*width"
+    ):
         run_job(config, tmp_path)
     assert not (tmp_path / "checkpoint.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("num_judged", "num_right", "threshold", "expected"),
+    [
+        (29, 29, 0.8, True),  # 29 right links confirm .9, since .05 ** (1 / 29) > .9
+        (28, 28, 0.8, False),  # 28 do not
+        (40, 36, 0.8, True),  # exactly nine of ten
+        (40, 35, 0.8, False),
+        (40, 40, math.inf, False),  # no threshold
+        (0, 0, 0.8, False),
+    ],
+)
+def test_when_links_confirm_a_target(
+    num_judged: int, num_right: int, threshold: float, expected: bool
+) -> None:
+    reach = Reach(0.9, threshold, 100, num_judged, num_right)
+    assert reach.is_confirmed is expected
+
+
+def test_links_that_can_just_confirm_a_target_do() -> None:
+    target = Reach(0.9, 0.5, 30, 30, 30).confirmable
+    assert Reach(target, 0.5, 30, 30, 30).is_confirmed

@@ -21,7 +21,7 @@ from emea.answer.exporting import (
     write_formats,
 )
 from emea.answer.rdf import owl_triples, rdf_cells
-from emea.config.settings.execution import EXPORT_FORMATS
+from emea.answer.settings import EXPORT_FORMATS
 from emea.data.arrays import NO_MATCH
 from emea.data.entity_kinds import ALIGNMENT
 from emea.data.formats.link_file import read_link_file
@@ -43,11 +43,17 @@ def test_every_file_travels_to_the_tracking_store() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_requested_formats_are_written_in_addition_to_tsv(name: str, tmp_path: Path) -> None:
-    written = write_formats(tmp_path / "new", FORMATS, [name], alignment_of(["a"], ["x"], [0]))
+def test_requested_formats_are_written_in_addition_to_tsv(
+    name: str, tmp_path: Path
+) -> None:
+    written = write_formats(
+        tmp_path / "new", FORMATS, [name], alignment_of(["a"], ["x"], [0])
+    )
     assert set(os.listdir(tmp_path / "new")) == {*FORMATS["tsv"], *FORMATS[name]}
     assert {path.name for path in written} == set(os.listdir(tmp_path / "new"))
-    assert all(path.read_bytes().endswith(b"\n") for path in written if path.suffix != ".nt")
+    assert all(
+        path.read_bytes().endswith(b"\n") for path in written if path.suffix != ".nt"
+    )
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -61,7 +67,9 @@ def test_a_failing_export_leaves_the_old_files(name: str, tmp_path: Path) -> Non
     assert set(os.listdir(tmp_path)) == FILES
 
 
-def read_again(path: Path, source: list[str], target: list[str]) -> tuple[list[list[int]], int]:
+def read_again(
+    path: Path, source: list[str], target: list[str]
+) -> tuple[list[list[int]], int]:
     """Return the links of a file between entities with these names, and how many are unknown."""
     resolver = LinkResolver(
         EntityFinder(named_graph(source), "source", "a"),
@@ -75,12 +83,20 @@ def read_again(path: Path, source: list[str], target: list[str]) -> tuple[list[l
 
 
 @pytest.mark.parametrize("vocabulary", ["owl", "skos"])
-@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt", "alignment.rdf"])
+@pytest.mark.parametrize(
+    "file", ["alignment.sssom.tsv", "alignment.nt", "alignment.rdf"]
+)
 def test_an_alignment_can_be_the_links_of_another_run(
     file: str, vocabulary: str, tmp_path: Path
 ) -> None:
     # in DBP15K, names contain %22 and %3F next to characters outside ASCII
-    source = ["http://a.org/x y", "Batman: Year One", "http://a.org/柏%3F", "alone", "100%"]
+    source = [
+        "http://a.org/x y",
+        "Batman: Year One",
+        "http://a.org/柏%3F",
+        "alone",
+        "100%",
+    ]
     target = ["Berlin", "http://b.org/柏:林", "Batman", "http://b.org/%22é%"]
     alignment = alignment_of(source, target, [3, 2, 0, NO_MATCH, 1])
     alignment = replace(alignment, vocabulary=vocabulary)
@@ -99,7 +115,10 @@ def test_json_lines() -> None:
         "target": "y",
         "probability": 1.0,
         "given": True,
-        "candidates": [{"target": "y", "probability": 0.25}, {"target": "x", "probability": 0.125}],
+        "candidates": [
+            {"target": "y", "probability": 0.25},
+            {"target": "x", "probability": 0.125},
+        ],
     }
     assert unmatched["target"] is unmatched["probability"] is None
     assert unmatched["candidates"][0] == {"target": "x", "probability": 0.25}
@@ -108,7 +127,9 @@ def test_json_lines() -> None:
 def test_candidates_whose_probability_rounds_to_zero_are_left_out() -> None:
     alignment = alignment_of(["a", "b"], ["x", "y"], [1, 1])
     probs = np.array([[0.25, 4e-7], [1e-6, 0.0]])
-    first, second = map(json.loads, json_lines(replace(alignment, candidate_probs=probs)))
+    first, second = map(
+        json.loads, json_lines(replace(alignment, candidate_probs=probs))
+    )
     assert first["candidates"] == [{"target": "y", "probability": 0.25}]
     assert second["candidates"] == [{"target": "y", "probability": 1e-6}]
 
@@ -117,9 +138,9 @@ def test_candidates_whose_probability_rounds_to_zero_are_left_out() -> None:
 def test_every_name_comes_back(alignment: Alignment) -> None:
     lines = list(json_lines(alignment))
     assert not any("\n" in line for line in lines)
-    assert {(row := json.loads(line))["source"]: row["target"] for line in lines} == answer(
-        alignment
-    )
+    assert {
+        (row := json.loads(line))["source"]: row["target"] for line in lines
+    } == answer(alignment)
 
 
 IRI = r"<([A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*)>"
@@ -134,22 +155,36 @@ def test_every_line_is_a_triple_of_the_answer(alignment: Alignment) -> None:
     assert len(found) == len(matches)
     name = alignment.pair.name
     assert found == [
-        (entity_iri(source, name, "source"), SAME_AS, entity_iri(target, name, "target"))
+        (
+            entity_iri(source, name, "source"),
+            SAME_AS,
+            entity_iri(target, name, "target"),
+        )
         for source, target in answer(alignment).items()
-        if target is not None and not source.startswith("_:") and not target.startswith("_:")
+        if target is not None
+        and not source.startswith("_:")
+        and not target.startswith("_:")
     ]
 
 
 def test_improbable_matches_are_close_matches() -> None:
-    alignment = alignment_of(["a", "b", "c"], ["x", "y", "z"], [0, 1, 2])  # 1, 1/2 and 1/3
+    alignment = alignment_of(
+        ["a", "b", "c"], ["x", "y", "z"], [0, 1, 2]
+    )  # 1, 1/2 and 1/3
     alignment = replace(alignment, vocabulary="skos", close_below=0.5)
     skos = "http://www.w3.org/2004/02/skos/core#"
     predicates = [line.split(" ")[1] for line in owl_triples(alignment)]
-    assert predicates == [f"<{skos}exactMatch>", f"<{skos}exactMatch>", f"<{skos}closeMatch>"]
+    assert predicates == [
+        f"<{skos}exactMatch>",
+        f"<{skos}exactMatch>",
+        f"<{skos}closeMatch>",
+    ]
 
 
 def test_alignment_rdf_has_a_measure_for_each_match() -> None:
-    alignment = alignment_of(["http://a.org/x&y", "b", "_:c"], ["http://b.org/x"], [0, 0, 0])
+    alignment = alignment_of(
+        ["http://a.org/x&y", "b", "_:c"], ["http://b.org/x"], [0, 0, 0]
+    )
     text = "\n".join(rdf_cells(alignment))
     quads = pyoxigraph.parse(text.encode(), pyoxigraph.RdfFormat.RDF_XML)
     found: dict[str, list[str]] = {}
@@ -169,9 +204,11 @@ def test_lines_are_those_of_a_loop_over_rows(alignment: Alignment) -> None:
     for row in alignment.rows():
         candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
         if row.target is None:
-            unmatched.append(f"{cell(row.source)}\t{cell(candidate)}\t{prob:.6f}")
+            unmatched.append(f"{cell(row.source)}\t{cell(candidate)}\t{prob:.6f}\t\t")
         else:
-            matched.append(f"{cell(row.source)}\t{cell(row.target)}\t{row.prob:.6f}")
+            matched.append(
+                f"{cell(row.source)}\t{cell(row.target)}\t{row.prob:.6f}\t\t"
+            )
     assert list(matched_lines(alignment))[1:] == matched
     assert list(unmatched_lines(alignment))[1:] == unmatched
 
@@ -183,5 +220,24 @@ def test_an_alignment_without_columns_of_candidates() -> None:
         candidates=alignment.candidates[:, :0],
         candidate_probs=alignment.candidate_probs[:, :0],
     )
-    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000"]
-    assert list(matched_lines(alignment))[1:] == ["b\tx\t0.500000"]
+    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000\t\t"]
+    assert list(matched_lines(alignment))[1:] == ["b\tx\t0.500000\t\t"]
+
+
+def test_labels_are_the_last_columns() -> None:
+    alignment = alignment_of(["a", "b"], ["x"], [-1, 0])
+    source = replace(alignment.pair.source, labels=["A\tA", "B"])
+    pair = replace(
+        alignment.pair,
+        source=source,
+        target=replace(alignment.pair.target, labels=["X"]),
+    )
+    alignment = replace(alignment, pair=pair, witnesses=np.array([0, 3]))
+    assert list(matched_lines(alignment)) == [
+        "source\ttarget\tprobability\twitnesses\tsource_label\ttarget_label",
+        "b\tx\t0.500000\t3\tB\tX",
+    ]
+    assert list(unmatched_lines(alignment)) == [
+        "source\tcandidate\tprobability\tsource_label\tcandidate_label",
+        "a\tx\t0.250000\tA\\tA\tX",
+    ]

@@ -18,8 +18,17 @@ Matches = dict[tuple[str, str], float]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("interop") / "run"
     graphs = [str(EXAMPLES / name) for name in ("atlas.nt", "karte.ttl")]
-    given = ["--links", str(EXAMPLES / "seeds.tsv"), "--formats", *FORMATS, "--out", str(folder)]
-    assert emea(["align", *graphs, *given, "model.encoder.dim=32", "em.iterations=1"]) == 0
+    given = [
+        "--links",
+        str(EXAMPLES / "seeds.tsv"),
+        "--formats",
+        *FORMATS,
+        "--out",
+        str(folder),
+    ]
+    assert (
+        emea(["align", *graphs, *given, "model.encoder.dim=32", "em.iterations=1"]) == 0
+    )
     return folder
 
 
@@ -37,11 +46,17 @@ def parsed(path: Path, form: str) -> Any:
 
 def test_rdflib_reads_the_links(run: Path, matches: Matches) -> None:
     same = "http://www.w3.org/2002/07/owl#sameAs"
-    found = {(str(s), str(o)) for s, p, o in parsed(run / "alignment.nt", "nt") if str(p) == same}
+    found = {
+        (str(s), str(o))
+        for s, p, o in parsed(run / "alignment.nt", "nt")
+        if str(p) == same
+    }
     assert found == set(matches)
 
 
-def test_an_alignment_file_is_what_its_vocabulary_says(run: Path, matches: Matches) -> None:
+def test_an_alignment_file_is_what_its_vocabulary_says(
+    run: Path, matches: Matches
+) -> None:
     graph = parsed(run / "alignment.rdf", "xml")
     cells = graph.query(
         "PREFIX a: <http://knowledgeweb.semanticweb.org/heterogeneity/alignment#>"
@@ -61,7 +76,8 @@ def test_sssom_py_reads_and_validates_the_mapping(run: Path, matches: Matches) -
     expand = mapping.converter.expand
     found = {
         tuple(
-            unquote(expand(one, passthrough=True)) for one in (row.subject_id, row.object_id)
+            unquote(expand(one, passthrough=True))
+            for one in (row.subject_id, row.object_id)
         ): float(row.confidence)
         for row in rows.itertuples()
     }

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from emea.answer.decision import Decision, decide, reaching
+from emea.answer.decision import Decision, check_founded, decide, reaching
 from emea.answer.decoding import BestAnswer
-from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import ExportSettings
-from emea.data.split import Supervision
+from emea.answer.settings import ExportSettings
+from emea.data.settings import Cardinality
+from emea.data.split import Split, Supervision
+from emea.errors import ConfigError
 from emea.evaluation.calibration import JudgedAnswer
 from emea.matching.beliefs import Beliefs
 
@@ -83,6 +84,59 @@ def test_errors_of_links_are_no_confirmation() -> None:
     assert found.num_right == 88 and not found.is_confirmed
 
 
+@pytest.mark.parametrize(
+    ("probs", "target"),
+    [([0.9, 0.8, 0.7], 0.8), ([0.95, 0.9, 0.85], 0.9), ([0.7, 0.6, 0.5], 0.6)],
+)
+def test_a_mean_that_equals_the_target_is_enough(
+    probs: list[float], target: float
+) -> None:
+    exact = torch.tensor(probs, dtype=torch.float64).unsqueeze(1)
+    answer = Beliefs(torch.arange(3).unsqueeze(1), exact)
+    many = JudgedAnswer(answer, np.stack([np.zeros(100, dtype=np.int64)] * 2, axis=1))
+    assert reaching(answer, NONE, target, many).threshold == pytest.approx(min(probs))
+    assert reaching(answer, NONE, target + 1e-6, many).threshold > min(probs)
+
+
+def test_equal_probabilities_are_accepted_together() -> None:
+    # with the first of the matches of 0.4 the mean is 0.85, with all of them 0.7
+    probs = torch.tensor([1.0] * 3 + [0.4] * 3).double()
+    answer = Beliefs(torch.arange(6).unsqueeze(1), probs.unsqueeze(1))
+    judged = JudgedAnswer(answer, np.repeat([[0, 0]], 100, axis=0))
+    assert reaching(answer, NONE, 0.8, judged).threshold == 1.0
+    assert reaching(answer, NONE, 0.7, judged).threshold == pytest.approx(0.4)
+
+
+def test_a_threshold_that_the_links_contradict_is_not_chosen() -> None:
+    # the mean probability allows all matches, but those of the last 60 links are wrong
+    probs = torch.tensor([0.99] * 100 + [0.9] * 60).double()
+    answer = Beliefs(torch.arange(160).unsqueeze(1), probs.unsqueeze(1))
+    links = right_links(160)
+    right = reaching(answer, NONE, 0.9, JudgedAnswer(answer, links))
+    assert right.threshold == pytest.approx(0.9)
+    links[100:, 1] += 200
+    found = reaching(answer, NONE, 0.9, JudgedAnswer(answer, links))
+    assert found.threshold == pytest.approx(0.99) and found.is_confirmed
+
+
+def test_crossed_links_are_judged_without_their_labels() -> None:
+    # the beliefs prefer a wrong target for each link; as labels, the links are right
+    targets = torch.stack([torch.arange(50) + 100, torch.arange(50)], dim=1)
+    beliefs = Beliefs(targets, torch.tensor([[0.95, 0.04]]).expand(50, 2))
+    links = right_links(40)
+    settings = ExportSettings(target_precision=0.9)
+    crossed = decide(BestAnswer(), beliefs, torch.from_numpy(links), settings, links)
+    assert crossed.reach is not None
+    assert crossed.reach.num_right == 0 and not crossed.reach.is_confirmed
+    assert crossed.answer.best_targets()[:40].tolist() == list(range(40))
+    assert crossed.unseen is not None
+    assert crossed.unseen.best_targets()[:40].tolist() == list(range(100, 140))
+    train = torch.from_numpy(right_links(50)[40:])
+    plain = decide(BestAnswer(), beliefs, train, settings, links)
+    assert plain.unseen is None and plain.reach is not None
+    assert plain.reach.num_right == 0 and plain.reach.num_links == 40
+
+
 def test_all_matches_of_an_entity_count() -> None:
     probs = torch.tensor([[0.99, 0.7]] * 100 + [[0.7, 0.0]] * 10).double()
     answer = Beliefs(torch.arange(220).view(110, 2), probs)
@@ -92,12 +146,19 @@ def test_all_matches_of_an_entity_count() -> None:
 
 
 def test_other_labels_of_an_entity_are_not_judged() -> None:
-    targets, probs = torch.tensor([[0, 1], [2, 3]]), torch.tensor([[0.9, 0.8], [0.7, 0.0]])
+    targets, probs = (
+        torch.tensor([[0, 1], [2, 3]]),
+        torch.tensor([[0.9, 0.8], [0.7, 0.0]]),
+    )
     settings, validation = ExportSettings(target_precision=0.5), np.array([[0, 1]])
     labels = torch.tensor([[0, 0]])
-    kinds = None, Cardinality.ONE_TO_MANY
     found = decide(
-        BestAnswer(), Beliefs(targets, probs), labels, settings, validation, *kinds
+        BestAnswer(),
+        Beliefs(targets, probs),
+        labels,
+        settings,
+        validation,
+        cardinality=Cardinality.ONE_TO_MANY,
     ).on_validation(Supervision(labels.numpy(), validation))
     assert found.at(0).num_accepted == 0
 
@@ -105,5 +166,16 @@ def test_other_labels_of_an_entity_are_not_judged() -> None:
 def test_the_encoders_that_agree_are_counted() -> None:
     answer = Beliefs(torch.tensor([[5], [6]]), torch.tensor([[0.9], [0.8]]))
     votes = torch.tensor([[5, 5], [5, 6], [-1, 6]])
-    found = decide(BestAnswer(), answer, NONE, ExportSettings(), right_links(0), votes)
+    found = decide(
+        BestAnswer(), answer, NONE, ExportSettings(), right_links(0), votes=votes
+    )
     assert found.witnesses().tolist() == [2, 2]  # type: ignore[union-attr]
+
+
+def test_a_target_precision_needs_validation_links() -> None:
+    links, none = right_links(4), right_links(0)
+    settings = ExportSettings(target_precision=0.9)
+    with pytest.raises(ConfigError, match="needs validation links"):
+        check_founded(settings, Split(Supervision(links, none), links))
+    check_founded(settings, Split(Supervision(none, links), links))
+    check_founded(ExportSettings(), Split(Supervision(links, none), links))

@@ -26,7 +26,9 @@ from .odd_alignments import ORIGIN
 A, B = "http://a.org/", "http://b.org/"
 
 
-def match(source: str, target: str, mapping: Mapping, inverse: bool = False) -> TermMatch:
+def match(
+    source: str, target: str, mapping: Mapping, inverse: bool = False
+) -> TermMatch:
     example = (f"{A}x", source, f"{A}y"), (f"{B}x", target, f"{B}\ty")
     return TermMatch(source, target, inverse, mapping, 0.75, 0.5, 3, *example)
 
@@ -73,7 +75,9 @@ def test_equivalences_and_inclusions_are_stated_in_owl() -> None:
         f"<{A}City> <{OWL}equivalentClass> <{B}Stadt> .",
         f"<{A}Village> <{RDFS}subClassOf> <{B}Ort> .",
     ]
-    assert not any("kennt" in line or "seeAlso" in line or "_:x" in line for line in lines)
+    assert not any(
+        "kennt" in line or "seeAlso" in line or "_:x" in line for line in lines
+    )
 
 
 def test_an_inclusion_in_an_inverse_relation_has_a_node_for_the_inverse() -> None:
@@ -116,7 +120,11 @@ def test_sssom_py_keeps_every_row(tmp_path: Path) -> None:
     assert sorted(rows) == [
         *(("owl:equivalentClass", 0.5), ("owl:equivalentProperty", 0.5)),
         *(("owl:equivalentProperty", 0.5), ("owl:inverseOf", 0.5)),
-        *(("rdfs:subClassOf", 0.75), ("rdfs:subPropertyOf", 0.75), ("skos:narrowMatch", 0.5)),
+        *(
+            ("rdfs:subClassOf", 0.75),
+            ("rdfs:subPropertyOf", 0.75),
+            ("skos:narrowMatch", 0.5),
+        ),
     ]
     assert set(frame["mapping_justification"]) == {"semapv:InstanceBasedMatching"}
     assert (
@@ -127,12 +135,18 @@ def test_sssom_py_keeps_every_row(tmp_path: Path) -> None:
 
 def test_formats_without_a_schema_are_ignored(tmp_path: Path) -> None:
     files = write_formats(tmp_path, SCHEMA_FORMATS, ["jsonl", "nt"], SCHEMA, ORIGIN)
-    assert [path.name for path in files] == ["relations.tsv", "classes.tsv", "schema.nt"]
+    assert [path.name for path in files] == [
+        "relations.tsv",
+        "classes.tsv",
+        "schema.nt",
+    ]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in files}
 
 
 def test_an_empty_mapping_has_headers_only(tmp_path: Path) -> None:
-    write_formats(tmp_path, SCHEMA_FORMATS, ["nt", "sssom"], Schema("zh", [], []), ORIGIN)
+    write_formats(
+        tmp_path, SCHEMA_FORMATS, ["nt", "sssom"], Schema("zh", [], []), ORIGIN
+    )
     assert (tmp_path / "relations.tsv").read_text().count("\n") == 1
     assert (tmp_path / "schema.nt").read_text() == ""
 

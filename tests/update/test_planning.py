@@ -31,7 +31,11 @@ def graph(triples: Triples, rng: np.random.Generator) -> KnowledgeGraph:
         for head, relation, tail in sorted(triples)
     ]
     return KnowledgeGraph(
-        np.array(rows), len(names), len(relations), entity_names=names, relation_names=relations
+        np.array(rows),
+        len(names),
+        len(relations),
+        entity_names=names,
+        relation_names=relations,
     )
 
 
@@ -88,22 +92,31 @@ def test_affected_entities_equal_the_slow_reference(seed: int) -> None:
     graphs = [[graph(one, rng) for one in version] for version in (old, new)]
     versions = tuple(GraphVersions.of(*both) for both in zip(*graphs, strict=True))
     first, second = graphs[0]
-    targets = np.stack([rng.permutation(second.num_entities)[:3] for _ in first.all_entity_names])
+    targets = np.stack(
+        [rng.permutation(second.num_entities)[:3] for _ in first.all_entity_names]
+    )
     probs = rng.dirichlet([0.3, 0.3, 0.3], size=first.num_entities) * 0.9
     beliefs = Beliefs(torch.from_numpy(targets), torch.from_numpy(probs))
     former = {
         first.entity_name(row): {
             second.entity_name(target): prob
-            for target, prob in zip(targets[row].tolist(), probs[row].tolist(), strict=True)
+            for target, prob in zip(
+                targets[row].tolist(), probs[row].tolist(), strict=True
+            )
         }
         for row in range(first.num_entities)
     }
     pairs = rng.integers(0, 5, size=(seed % 3, 2))
-    named = [(graphs[1][0].entity_name(s), graphs[1][1].entity_name(t)) for s, t in pairs.tolist()]
+    named = [
+        (graphs[1][0].entity_name(s), graphs[1][1].entity_name(t))
+        for s, t in pairs.tolist()
+    ]
     found = affected_entities(versions, beliefs, pairs)  # type: ignore[arg-type]
     expected = reference(old, new, former, named)  # type: ignore[arg-type]
     for side, mask in enumerate((found.source, found.target)):
-        names = {graphs[1][side].entity_name(one) for one in np.flatnonzero(mask).tolist()}
+        names = {
+            graphs[1][side].entity_name(one) for one in np.flatnonzero(mask).tolist()
+        }
         assert names == expected[side]
     moved = moved_beliefs(beliefs, versions)  # type: ignore[arg-type]
     for row, name in enumerate(graphs[1][0].all_entity_names):
@@ -131,7 +144,11 @@ def test_equal_versions_affect_nothing() -> None:
     found = affected_entities(versions, beliefs, nothing)  # type: ignore[arg-type]
     assert not found.share
     more = found.joined(np.array([[0, 1]]))
-    assert more.source[0] and more.target[1] and more.source.sum() == more.target.sum() == 1
+    assert (
+        more.source[0]
+        and more.target[1]
+        and more.source.sum() == more.target.sum() == 1
+    )
     assert Affected(np.ones(3, dtype=bool), np.zeros(1, dtype=bool)).share == 0.75
 
 
@@ -153,7 +170,9 @@ def test_candidates_that_are_gone_move_behind_the_others() -> None:
 
 
 NAMES = st.sampled_from("abcde")
-TRIPLES = st.lists(st.tuples(NAMES, st.sampled_from("rs"), NAMES), min_size=1, max_size=12)
+TRIPLES = st.lists(
+    st.tuples(NAMES, st.sampled_from("rs"), NAMES), min_size=1, max_size=12
+)
 
 
 @given(TRIPLES, TRIPLES)
