@@ -38,10 +38,15 @@ Bytes = bytes | bytearray | memoryview
 """The types of bytes-like objects that can be written."""
 
 
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}" + re.escape(SUFFIX))
+"""Names of temporary files; others that end in the same way belong to the user."""
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of killed writers; no other process may write to the folder."""
     for path in folder.glob(f".*{SUFFIX}"):
-        path.unlink(missing_ok=True)
+        if TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -133,7 +138,9 @@ def sha256(content: bytes) -> str:
 
 def digest(content: Mapping[str, Any]) -> str:
     """Return the checksum of a JSON object; the order of its keys does not matter."""
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(
+        content, sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
     return sha256(text.encode())
 
 
@@ -229,14 +236,18 @@ def read_checked_yaml(path: Path) -> str:
         if f"{KEY}:".encode() in content[:SEARCHED]:
             line = COMMENT.match(content)
             if line is None or line[1] != sha256(content[line.end() :]).encode():
-                raise damaged(path, MISMATCH, " If you edited it, remove its first line.")
+                raise damaged(
+                    path, MISMATCH, " If you edited it, remove its first line."
+                )
         return content.decode()
 
 
 def write_checked_arrays(path: Path, **arrays: np.ndarray) -> None:
     """Write named arrays and their checksum, compressed and atomically."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+    with zipfile.ZipFile(
+        buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION
+    ) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
@@ -253,7 +264,8 @@ def read_checked_arrays(path: Path) -> dict[str, np.ndarray]:
     """
     with reading(path):
         content = read_file(path)
-        before, written = content[:-DIGITS], content[-DIGITS:]
+        before = content[:-DIGITS]
+        written = content[-DIGITS:]
         if before.endswith(ARCHIVE_COMMENT) and sha256(before).encode() != written:
             raise damaged(path, MISMATCH)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -261,8 +273,13 @@ def read_checked_arrays(path: Path) -> dict[str, np.ndarray]:
             num_bytes = sum(member.file_size for member in members)
             most = max(EXPANDED_FROM, MOST_EXPANDED * len(content))
             if len(members) > MOST_ARRAYS or num_bytes > most:
-                raise ValueError(f"its {len(members)} arrays expand to {num_bytes:,} bytes")
-            return {one.filename.removesuffix(".npy"): _array(archive, one) for one in members}
+                raise ValueError(
+                    f"its {len(members)} arrays expand to {num_bytes:,} bytes"
+                )
+            return {
+                one.filename.removesuffix(".npy"): _array(archive, one)
+                for one in members
+            }
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
@@ -274,7 +291,9 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
         num_bytes = math.prod(shape) * dtype.itemsize
         fits = dtype.itemsize and num_bytes == member.file_size - file.tell()
         if not fits and not dtype.hasobject:
-            raise ValueError(f"the header of {member.filename} does not fit its content")
+            raise ValueError(
+                f"the header of {member.filename} does not fit its content"
+            )
         file.seek(0)
         array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
         return array
@@ -282,7 +301,9 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
 
 def damaged(path: Path, problem: str, advice: str = "") -> DataError:
     """Return the error for a damaged file of a run folder."""
-    return DataError(f"{path} is damaged: {problem}. Restore the file or run it again.{advice}")
+    return DataError(
+        f"{path} is damaged: {problem}. Restore the file or run it again.{advice}"
+    )
 
 
 logger = logging.getLogger(__name__)

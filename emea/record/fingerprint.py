@@ -9,7 +9,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.settings.execution import lightning_options
+from emea.config.trainer_settings import lightning_options
 from emea.data.graph_pair import GraphPair
 from emea.record.checked_files import reading
 from emea.runtime.regular_file import open_regular
@@ -18,7 +18,15 @@ PACKAGE = Path(__file__).resolve().parents[1]
 TELLS_ONLY = ("record", "results", "explain", "cli", "aligner.py", "__main__.py")
 """Packages and files that record and show results, but do not change them."""
 
-NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")
+NO_MATTER = (
+    "data",
+    "tracking",
+    "trainer",
+    "study",
+    "skip_recorded",
+    "initial_from",
+    "trust",
+)
 """Keys of the configuration that do not change results, or whose content is digested instead: the
 data, the weights, and the code of trusted modules."""
 
@@ -33,6 +41,8 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
     told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
     told |= {"data": pair.checksum(), "parts": _official_parts(config, pair)}
     told |= {"names": _names(pair), "code": code_digest(), "weights": _weights(config)}
+    if "literals" in told:
+        told["literals"] = {**told["literals"], "dictionary": _dictionary(config, pair)}
     # settings of Lightning that may change results
     callbacks = OmegaConf.select(config, "trainer.callbacks")
     lightning = {"callbacks": OmegaConf.to_container(callbacks)} if callbacks else {}
@@ -47,7 +57,9 @@ def code_digest() -> str:
     """Return a digest of the files of the package that compute."""
     files = PACKAGE.rglob("*.py")
     parts = {path: path.relative_to(PACKAGE).parts for path in files}
-    return _digest(PACKAGE, [path for path in parts if parts[path][0] not in TELLS_ONLY])
+    return _digest(
+        PACKAGE, [path for path in parts if parts[path][0] not in TELLS_ONLY]
+    )
 
 
 def trusted_code(module: str) -> str | None:
@@ -67,7 +79,9 @@ def _digest(folder: Path, files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(files):
         content = path.read_bytes()
-        digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode())
+        digest.update(
+            f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode()
+        )
         digest.update(content)
     return digest.hexdigest()
 
@@ -98,6 +112,22 @@ def _names(pair: GraphPair) -> str:
             names = (graph.attributes.attribute_names, graph.attributes.kind_names)
             digest.update(json.dumps(names).encode() + graph.attributes.kinds.tobytes())
     return digest.hexdigest()
+
+
+def _dictionary(config: DictConfig, pair: GraphPair) -> str | None:
+    """Return the digest of the dictionary that the run uses; ``None`` if it uses none."""
+    literals = config.literals
+    if literals.get("dictionary") is None:
+        return None
+    # imported only if needed: most runs have no dictionary
+    from emea.literals.dictionaries import dictionary_file, fitting_dictionary
+
+    name = fitting_dictionary(literals.dictionary, literals.transliterate, pair)
+    if name is None:
+        return None
+    path = dictionary_file(name)
+    with reading(path), open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _weights(config: DictConfig) -> str | None:

@@ -13,7 +13,9 @@ def markdown_table(titles: list[str], rows: list[list[str]]) -> str:
         [escape_markup(cell).replace("|", "\\|").replace("\n", "<br>") for cell in row]
         for row in rows
     ]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped))
+    return "\n".join(
+        f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped)
+    )
 
 
 def escape_markup(text: str) -> str:

@@ -15,12 +15,12 @@ from omegaconf import DictConfig
 
 from emea.config.instantiate import factory
 from emea.config.paths import PART_READER, READER
-from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import IntArray
 from emea.data.attributes import AttributeTriples, Kind
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import silent_links
+from emea.data.settings import Cardinality
 from emea.data.vectors import EntityVectors
 from emea.errors import ConfigError, DataError
 from emea.record.checked_files import read_checked_arrays, write_checked_arrays
@@ -71,7 +71,8 @@ def pair_of_run(folder: Path, config: DictConfig, resumes: bool = False) -> Grap
     config = config.copy()
     for key in HOST_SETTINGS & config.data.keys():
         config.data[key] = None
-    root, part = config.data.get("root"), str(config.data.get("folder", ""))
+    root = config.data.get("root")
+    part = str(config.data.get("folder", ""))
     if root is not None and not (Path(root).expanduser() / part).exists():
         config.data.root = None  # the default
     try:
@@ -99,7 +100,11 @@ def load_pair(config: DictConfig) -> GraphPair:
             f"{config.data._target_} does not give a pair of graphs. Choose another data option."
         )
     cardinality = Cardinality(config.get("cardinality", Cardinality.ONE_TO_ONE))
-    return pair if pair.cardinality == cardinality else replace(pair, cardinality=cardinality)
+    return (
+        pair
+        if pair.cardinality == cardinality
+        else replace(pair, cardinality=cardinality)
+    )
 
 
 def write_pair(path: Path, pair: GraphPair) -> None:
@@ -115,7 +120,9 @@ def write_pair(path: Path, pair: GraphPair) -> None:
         **{part: getattr(pair.official, part, None) for part in PARTS},
     }
     for side, graph in zip(SIDES, (pair.source, pair.target), strict=True):
-        found |= {f"{side}_{name}": value for name, value in _graph_values(graph).items()}
+        found |= {
+            f"{side}_{name}": value for name, value in _graph_values(graph).items()
+        }
     arrays: dict[str, np.ndarray] = {}
     for key, value in found.items():
         if isinstance(value, np.ndarray):
@@ -137,7 +144,10 @@ def _graph_values(graph: KnowledgeGraph) -> dict[str, Any]:
         "vectors": [one.name for one in graph.vectors],
     }
     for number, one in enumerate(graph.vectors):
-        found |= {f"vectors_{number}": one.values, f"vectors_{number}_entities": one.entities}
+        found |= {
+            f"vectors_{number}": one.values,
+            f"vectors_{number}_entities": one.entities,
+        }
     if (attributes := graph.attributes) is not None:
         found |= {
             "literals": attributes.triples,
@@ -172,7 +182,9 @@ def read_pair(path: Path) -> GraphPair:
             num_absent=num_absent,
             cardinality=Cardinality(_texts(arrays, "cardinality")[0]),
             rejected=_numbers(arrays, "rejected", 2) if "rejected" in arrays else None,
-            unmatched=_numbers(arrays, "unmatched", 0) if "unmatched" in arrays else None,
+            unmatched=_numbers(arrays, "unmatched", 0)
+            if "unmatched" in arrays
+            else None,
         )
     # DataError means that an id is outside its graph, or that an entity has several links
     except (DataError, LookupError, TypeError, ValueError) as error:
@@ -181,7 +193,11 @@ def read_pair(path: Path) -> GraphPair:
 
 def _graph(arrays: Arrays, side: str) -> KnowledgeGraph:
     num_entities, num_relations = map(int, _numbers(arrays, f"{side}_size", 0))
-    sizes = {"entities": num_entities, "relations": num_relations, "labels": num_entities}
+    sizes = {
+        "entities": num_entities,
+        "relations": num_relations,
+        "labels": num_entities,
+    }
     named: dict[str, list[str] | None] = dict.fromkeys(sizes)
     for what, size in sizes.items():
         if f"{side}_{what}_lengths" in arrays:
@@ -190,7 +206,9 @@ def _graph(arrays: Arrays, side: str) -> KnowledgeGraph:
                 raise ValueError(f"it has {len(texts)} names for {size} {side} {what}")
     attributes = None
     if f"{side}_literals" in arrays:
-        parts = _texts(arrays, f"{side}_kind_names")  # languages and datatypes alternate
+        parts = _texts(
+            arrays, f"{side}_kind_names"
+        )  # languages and datatypes alternate
         attributes = AttributeTriples(
             _numbers(arrays, f"{side}_literals", 3),
             _texts(arrays, f"{side}_attributes"),
@@ -216,7 +234,11 @@ def _vectors(arrays: Arrays, side: str) -> tuple[EntityVectors, ...]:
     for number, name in enumerate(_texts(arrays, f"{side}_vectors")):
         entities = _numbers(arrays, f"{side}_vectors_{number}_entities", 0)
         values = arrays[f"{side}_vectors_{number}"]
-        if values.dtype != np.float32 or values.ndim != 2 or len(values) != len(entities):
+        if (
+            values.dtype != np.float32
+            or values.ndim != 2
+            or len(values) != len(entities)
+        ):
             raise ValueError(f"{side}_vectors_{number} has the wrong type or shape")
         found.append(EntityVectors(name, entities, values))
     return tuple(found)

@@ -36,7 +36,8 @@ def provenance() -> dict[str, str]:
 
 def code_state() -> dict[str, str]:
     """Return the commit and whether the code, not another file, has uncommitted changes."""
-    commit, dirty = os.environ.get("EMEA_COMMIT"), os.environ.get("EMEA_DIRTY")
+    commit = os.environ.get("EMEA_COMMIT")
+    dirty = os.environ.get("EMEA_DIRTY")
     # With EMEA_COMMIT, the state of this repository does not describe the code.
     if commit is None:
         commit, from_git = _git_state(_repository_root())
@@ -50,7 +51,9 @@ def _git_state(root: Path) -> tuple[str, str]:
     if top is None or Path(top).resolve() != root:
         return UNKNOWN, UNKNOWN
     commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD") or UNKNOWN
-    changes = _git(root, "status", "--porcelain", "--", "emea", "conf", "pyproject.toml", "run.py")
+    changes = _git(
+        root, "status", "--porcelain", "--", "emea", "conf", "pyproject.toml", "run.py"
+    )
     return commit, UNKNOWN if changes is None else str(bool(changes)).lower()
 
 

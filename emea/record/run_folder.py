@@ -18,18 +18,24 @@ from emea.record.checked_files import (
     read_checked_arrays,
     read_checked_json,
     read_checked_yaml,
+    read_file,
+    sha256,
     write_checked_arrays,
     write_checked_yaml,
 )
+from emea.record.file_names import ALIGNMENT_FILE as ALIGNMENT_FILE
+from emea.record.file_names import CHECKPOINT_FILE as CHECKPOINT_FILE
 from emea.record.store_uri import absolute_uri
 
 if TYPE_CHECKING:
     from emea.evaluation.ranks import Ranks
 
 
-CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
+CONFIG_FILE = "config.yaml"
+METRICS_FILE = "metrics.json"
 RANKS_FILE, BELIEFS_FILE, PAIR_FILE = "ranks.npz", "beliefs.npz", "pair.npz"
 LOG_FILE = "run.log"
+NUMBERS_FILE = "prediction.json"
 PATHS = (
     *("data.source", "data.target", "data.links", "data.test_links", "data.rejected"),
     *("data.root", "data.division", "initial_from", "tracking.artifact_root"),
@@ -62,14 +68,22 @@ def read_config(folder: Path) -> DictConfig:
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
-        raise DataError(f"{folder} has no {CONFIG_FILE}. Restore the file or run it again.")
+        raise DataError(
+            f"{folder} has no {CONFIG_FILE}. Restore the file or run it again."
+        )
     config = read_yaml(path)
     if not isinstance(config, DictConfig):
         raise damaged(path, "it contains no settings")
-    # a run writes values; an interpolation could read the environment
+    # a run writes values; an interpolation could read the environment,
+    # so nothing is looked up before this check
     for text in texts_in(OmegaConf.to_container(config)):
         if "${" in text:
-            raise damaged(path, f"it contains an interpolation, which a run does not write: {text}")
+            raise damaged(
+                path,
+                f"it contains an interpolation, which a run does not write: {text}",
+            )
+    if not isinstance(config.get("data"), DictConfig):
+        raise damaged(path, "it does not say which data the run used")
     return config
 
 
@@ -92,6 +106,32 @@ def read_metrics(folder: Path) -> dict[str, Any]:
         DataError: If the file is missing or damaged.
     """
     return read_checked_json(folder / METRICS_FILE)
+
+
+ALIGNMENT_CHECKSUM = "alignment_sha256"
+"""The key of the metrics, and of the numbers of a prediction, that has the checksum of the file."""
+
+
+def alignment_checksum(folder: Path) -> dict[str, str]:
+    """Return the entry with the checksum of the alignment that was written to a folder."""
+    return {ALIGNMENT_CHECKSUM: sha256(read_file(folder / ALIGNMENT_FILE))}
+
+
+def recorded_checksum(alignment: Path) -> str | None:
+    """Return the checksum of an alignment according to the record in its folder.
+
+    Returns:
+        The checksum; ``None`` if the file has another name, or no record or an earlier one.
+
+    Raises:
+        DataError: If the record is damaged.
+    """
+    for name in (METRICS_FILE, NUMBERS_FILE):
+        record = alignment.with_name(name)
+        if alignment.name == ALIGNMENT_FILE and record.is_file():
+            found = read_checked_json(record).get(ALIGNMENT_CHECKSUM)
+            return found if isinstance(found, str) else None
+    return None
 
 
 def finite(node: Any) -> Any:
@@ -130,7 +170,8 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
     """
     path = folder / RANKS_FILE
     arrays = read_checked_arrays(path)
-    written, links = arrays.pop(LINKS_CHECKSUM, None), arrays.get("links")
+    written = arrays.pop(LINKS_CHECKSUM, None)
+    links = arrays.get("links")
     checksum = None if links is None else links_checksum(links)
     if written is not None and checksum is not None and str(written) != checksum:
         raise damaged(path, "its links have another checksum")
@@ -138,8 +179,13 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
 
 
 def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Return the history entry of the last iteration, with which a run answers, or nothing."""
-    entry: dict[str, Any] = (metrics.get("history") or [{}])[-1]
+    """Return the history entry of the iteration that a run answers with; empty without a history.
+
+    That is the last iteration, unless ``em.keep=best`` returned to an earlier one.
+    """
+    history = metrics.get("history") or [{}]
+    kept = metrics.get("kept_iteration")
+    entry: dict[str, Any] = history[-1 if kept is None else kept]
     return entry
 
 
@@ -154,12 +200,28 @@ def sweep_objective(metrics: dict[str, Any]) -> float:
     return math.nan if found is None else float(found)
 
 
-RUN_FILES = (
-    *("config.yaml", "metrics.json", "run.json", "series.jsonl", "run.log", ".hydra/*.yaml"),
+ANSWER_FILES = (
     *("alignment.tsv", "alignment.nt", "alignment.sssom.tsv", "alignment.jsonl"),
     *("alignment.rdf", "unmatched.tsv"),
-    *(f"{side}_vectors.{ending}" for side in ("source", "target") for ending in ("npy", "txt")),
     *("relations.tsv", "classes.tsv", "schema.nt", "schema.sssom.tsv", "schema.rdf"),
+)
+"""The files of an answer, in all formats."""
+
+RUN_FILES = (
+    *(
+        "config.yaml",
+        "metrics.json",
+        "run.json",
+        "series.jsonl",
+        "run.log",
+        ".hydra/*.yaml",
+    ),
+    *ANSWER_FILES,
+    *(
+        f"{side}_vectors.{ending}"
+        for side in ("source", "target")
+        for ending in ("npy", "txt")
+    ),
     *("ranks.npz", "beliefs.npz", "pair.npz", "checkpoint.safetensors"),
 )
 """The files that a run writes. They are selected by name, because the folder may also contain other

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.settings.execution import DEFAULT_ARTIFACT_ROOT
 from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
 from emea.errors import ConfigError
+from emea.record.data_parts import data_parts
 from emea.record.fingerprint import fingerprint
 from emea.record.provenance import provenance
 from emea.record.run_record import (
@@ -25,6 +26,7 @@ from emea.record.run_record import (
     RunHeader,
     flat_params,
 )
+from emea.record.settings import DEFAULT_ARTIFACT_ROOT, MlflowSettings
 from emea.record.store_uri import STORE_VARIABLE, is_local, shown_uri
 
 SWEEPS = "multirun"
@@ -41,6 +43,7 @@ class Launch:
         swept: Values of the settings that differ within the sweep, by key.
         read_s: Seconds that the command spent on reading the graphs.
         tags: Further tags; they replace those of the run.
+        is_checked: Whether the command has checked the configuration.
     """
 
     command: str = ""
@@ -48,12 +51,26 @@ class Launch:
     swept: Mapping[str, str] = field(default_factory=dict)
     read_s: float = 0.0
     tags: Mapping[str, str] = field(default_factory=dict)
+    is_checked: bool = False
 
 
 def make_header(
-    config: DictConfig, pair: GraphPair, uses_test_links: bool, launch: Launch | None = None
+    config: DictConfig,
+    pair: GraphPair,
+    split: Split,
+    uses_test_links: bool,
+    launch: Launch | None = None,
 ) -> RunHeader:
-    """Return the header of a run that is about to start."""
+    """Return the header of a run that is about to start.
+
+    Args:
+        config: The configuration of the run, without secrets.
+        pair: The graphs and all their links.
+        split: The split of the links. The header only contains the number and the digest of its
+            test links.
+        uses_test_links: Whether the protocol shows test links to the method.
+        launch: How the run was launched.
+    """
     launch = launch or Launch()
     tags = {
         **provenance(),
@@ -77,6 +94,7 @@ def make_header(
         experiment=config.study,
         params=params,
         tags={**tags, **launch.tags},
+        data=data_parts(config, pair, split),
     )
 
 
@@ -110,11 +128,14 @@ def host_of(config: DictConfig) -> str | None:
 def with_own_store(config: DictConfig) -> DictConfig:
     """Return a stored config, whose store is that of the environment if only the login differs.
 
+    The config of an earlier version gets the tracking settings that were added since.
+
     Raises:
         ConfigError: If it names a server that the environment does not name: a folder must not
             decide which host is contacted.
     """
-    known, host = os.environ.get(STORE_VARIABLE, ""), host_of(config)
+    known = os.environ.get(STORE_VARIABLE, "")
+    host = host_of(config)
     if host is not None and host != shown_uri(known):
         raise ConfigError(
             f"The run was recorded at {host}, and only its folder says so. To contact that server, "
@@ -124,14 +145,10 @@ def with_own_store(config: DictConfig) -> DictConfig:
         config.tracking.uri = f"${{oc.env:{STORE_VARIABLE}}}"
     if not is_local(OmegaConf.select(config, "tracking.artifact_root") or ""):
         config.tracking.artifact_root = DEFAULT_ARTIFACT_ROOT
+    uses_store = OmegaConf.select(config, "tracking.uri") is not None
+    if uses_store and "patience_seconds" not in config.tracking:
+        config.tracking.patience_seconds = MlflowSettings.patience_seconds
     return config
-
-
-def method_name(config: DictConfig) -> str:
-    """Return the method: the name of a baseline, ``emea`` for EM, or ``neural`` without EM."""
-    if "em" not in config.method.uses:
-        return str(config.method.name)
-    return "emea" if config.em.iterations else "neural"
 
 
 Params = Mapping[str, ParamValue]
@@ -160,13 +177,16 @@ def run_name(params: Params, swept: Mapping[str, str] | None = None) -> str:
     described = ["data", "ratio", *_described(params), "split_seed"]
     described += ["seed"] if params.get("seed") else []
     constant = (key for key in described if key not in swept)
-    texts = [_text(key, params, swept) for key in (*_ordered(swept), *_ordered(constant))]
+    texts = [
+        _text(key, params, swept) for key in (*_ordered(swept), *_ordered(constant))
+    ]
     return " ".join(dict.fromkeys(filter(None, texts)))
 
 
 def _described(params: Params) -> list[str]:
     """Return the groups that describe the method of a run, without those that it does not use."""
-    method, uses = params.get("method.name"), params.get("method.uses")
+    method = params.get("method.name")
+    uses = params.get("method.uses")
     groups = [] if method in (None, "emea") else ["method"]
     for group in ("model", "training", "em", "rule", "protocol"):
         option = params.get(f"{group}.name")
@@ -174,7 +194,9 @@ def _described(params: Params) -> list[str]:
         if option is not None and is_used and option != USUAL.get(group):
             groups.append(group)
     # without EM there is nothing to reason with
-    return [group for group in groups if group != "rule" or params.get("em.iterations") != 0]
+    return [
+        group for group in groups if group != "rule" or params.get("em.iterations") != 0
+    ]
 
 
 def _ordered(keys: Iterable[str]) -> list[str]:
@@ -195,7 +217,11 @@ def _text(key: str, params: Params, swept: Mapping[str, str]) -> str:
     if key == "ratio":
         return _share(params)
     if key == "split":
-        return "" if params.get("split.name") == "random" and "ratio" in swept else _share(params)
+        return (
+            ""
+            if params.get("split.name") == "random" and "ratio" in swept
+            else _share(params)
+        )
     if key in ("split_seed", "seed"):
         return f"{'s' if key == 'split_seed' else 'seed'}{value}"
     if "." not in key:
@@ -208,6 +234,8 @@ def _text(key: str, params: Params, swept: Mapping[str, str]) -> str:
 def _share(params: Params) -> str:
     """Return the share of training links of a random split, or the name of another split."""
     ratio = params.get("ratio.value")
-    if params.get("split.name", "random") != "random" or not isinstance(ratio, int | float):
+    if params.get("split.name", "random") != "random" or not isinstance(
+        ratio, int | float
+    ):
         return str(params.get("split.name", ""))
     return f"{100 * ratio:.4g}%"

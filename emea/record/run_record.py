@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from emea.errors import DataError, UserError
 from emea.record.checked_files import (
@@ -19,6 +19,9 @@ from emea.record.checked_files import (
     write_atomic,
     write_checked_json,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +34,31 @@ SERIES_FILE = "series.jsonl"
 STATUSES = ("FINISHED", "FAILED", "KILLED")
 UNFINISHED = {"status": "RUNNING", "end_time": None, "reason": ""}
 COMMAND_TAG, USER_TAG = "command", "user"
+JOINED_TAG = "joined_runs"
+"""The number of runs that a run joins."""
+
 FINGERPRINT_TAG, SWEEP_TAG = "fingerprint", "sweep"
 
 ParamValue = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class DataPart:
+    """Describes a part of the data of a run: one of its graphs, or the links of one role.
+
+    Args:
+        role: What the run uses it for, such as `source graph` or `test links`.
+        name: The name of the pair of graphs, and the role.
+        place: The file or folder that it was read from, or the name of the pair.
+        digest: SHA-256 of its content.
+        sizes: The number of its entities, triples, links and the like.
+    """
+
+    role: str
+    name: str
+    place: str
+    digest: str
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,6 +72,7 @@ class RunHeader:
         params: The flattened resolved configuration, complete; MLflow shows a part of it.
         tags: Commit, data checksum, protocol and the like.
         start_time: Milliseconds since the epoch.
+        data: The graphs and links of the run; empty in the folders of earlier versions.
     """
 
     run_id: str
@@ -55,6 +81,7 @@ class RunHeader:
     params: dict[str, ParamValue] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     start_time: int = field(default_factory=lambda: now_ms())
+    data: tuple[DataPart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +108,7 @@ LARGEST = 2**63
 LAST_TIME = 253_402_300_800_000
 """The year 10000 in milliseconds since the epoch; dates end before it."""
 
-Record = TypeVar("Record", RunHeader, RunClosing, MetricPoint)
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def _is_whole(value: Any) -> bool:
@@ -93,25 +120,36 @@ CHECKS: dict[Any, Callable[[Any], bool]] = {
     str: lambda value: isinstance(value, str),
     int: _is_whole,
     float: lambda value: isinstance(value, float) or _is_whole(value),
+    str | None: lambda value: value is None or isinstance(value, str),
+    float | None: lambda value: (
+        value is None or isinstance(value, float) or _is_whole(value)
+    ),
     ParamValue: lambda value: value is None or isinstance(value, str | int | float),
 }
 """What JSON may contain for a type of the records; dictionaries are checked value by value."""
 
 
-def _parsed(kind: type[Record], content: Mapping[str, Any]) -> Record:
+def parsed_record(kind: type[Record], content: Mapping[str, Any]) -> Record:
     """Return a record; unknown fields of later versions are ignored.
 
     Raises:
         ValueError: If a field is missing or cannot be used.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for item in fields(kind):
+        if item.type == tuple[DataPart, ...]:
+            found[item.name] = _parsed_data(content.get(item.name, []))
+            continue
         if item.name not in content:
             raise ValueError(f"it lacks {item.name!r}")
         found[item.name] = value = content[item.name]
         inner = get_args(item.type) if get_origin(item.type) is dict else ()
         if inner:
-            is_valid = isinstance(value, dict) and all(map(CHECKS[inner[1]], value.values()))
+            is_valid = isinstance(value, dict) and all(
+                map(CHECKS[inner[1]], value.values())
+            )
+        elif get_origin(item.type) is tuple:
+            is_valid = isinstance(value, tuple)  # of records that were parsed before
         else:
             is_valid = CHECKS[item.type](value)
         if item.name.endswith("time"):
@@ -121,10 +159,23 @@ def _parsed(kind: type[Record], content: Mapping[str, Any]) -> Record:
     return kind(**found)
 
 
+def _parsed_data(content: Any) -> tuple[DataPart, ...]:
+    """Return the parts of the data, which are a list of objects in JSON."""
+    if not isinstance(content, list) or not all(
+        isinstance(one, dict) for one in content
+    ):
+        raise ValueError("its 'data' cannot be used")
+    return tuple(parsed_record(DataPart, one) for one in content)
+
+
 def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:
     """Return a nested configuration with dotted keys; lists become text."""
     if not isinstance(node, dict):
-        value = node if isinstance(node, str | int | float | bool) or node is None else str(node)
+        value = (
+            node
+            if isinstance(node, str | int | float | bool) or node is None
+            else str(node)
+        )
         return {prefix[:-1]: value}
     flat: dict[str, ParamValue] = {}
     for key, value in node.items():
@@ -194,7 +245,7 @@ def read_header(folder: Path | str) -> RunHeader:
     """
     content = read_run_file(Path(folder))
     with reading(Path(folder) / RUN_FILE):
-        return _parsed(RunHeader, content)
+        return parsed_record(RunHeader, content)
 
 
 def read_closing(folder: Path | str) -> RunClosing | None:
@@ -207,7 +258,7 @@ def read_closing(folder: Path | str) -> RunClosing | None:
     if content.get("status") not in STATUSES:
         return None
     with reading(Path(folder) / RUN_FILE):
-        return _parsed(RunClosing, {"reason": "", **content})
+        return parsed_record(RunClosing, {"reason": "", **content})
 
 
 def is_finished(folder: Path | str) -> bool:
@@ -218,6 +269,11 @@ def is_finished(folder: Path | str) -> bool:
     """
     closing = read_closing(folder)
     return closing is not None and closing.status == "FINISHED"
+
+
+def continuing_command(header: RunHeader) -> str | None:
+    """Return the command to repeat if a run cannot be resumed: one that joins others."""
+    return header.tags.get(COMMAND_TAG) if JOINED_TAG in header.tags else None
 
 
 def check_finished(folder: Path | str) -> None:
@@ -233,9 +289,12 @@ def check_finished(folder: Path | str) -> None:
     state = "is still running, or was interrupted"
     if closing is not None:
         state = "failed" if closing.status == "FAILED" else "was interrupted"
+    command = (
+        continuing_command(read_header(folder))
+        or f"emea run resume={quote(str(folder))}"
+    )
     raise DataError(
-        f"{folder} is not a finished run: it {state}. "
-        f"Continue it with: emea run resume={quote(str(folder))}"
+        f"{folder} is not a finished run: it {state}. Continue it with: {command}"
     )
 
 
@@ -253,7 +312,7 @@ def read_series(folder: Path | str) -> list[MetricPoint]:
     points: list[MetricPoint] = []
     for number, line in enumerate(lines, start=1):
         try:
-            points.append(_parsed(MetricPoint, json_object(line)))
+            points.append(parsed_record(MetricPoint, json_object(line)))
         except ValueError as error:
             if number < len(lines):
                 problem = f"{path}, line {number} is damaged. Remove that line."
@@ -270,5 +329,7 @@ def read_run_file(folder: Path) -> dict[str, Any]:
         UserError: If the file is missing or damaged.
     """
     if not os.access(folder / RUN_FILE, os.R_OK) or not is_run_folder(folder):
-        raise UserError(f"{folder} is not a run's folder: it has no readable {RUN_FILE}.")
+        raise UserError(
+            f"{folder} is not a run's folder: it has no readable {RUN_FILE}."
+        )
     return read_checked_json(folder / RUN_FILE)

@@ -24,7 +24,11 @@ def sqlite_path(uri: str) -> Path | None:
 def is_local(uri: str) -> bool:
     """Return whether an address of a store or of files belongs to this machine."""
     scheme = urlsplit(uri).scheme if _ADDRESS.match(uri) else ""
-    return scheme in ("", "file", "sqlite") and uri not in ("databricks", "databricks-uc", "uc")
+    return scheme in ("", "file", "sqlite") and uri not in (
+        "databricks",
+        "databricks-uc",
+        "uc",
+    )
 
 
 def absolute_uri(uri: str) -> str:
@@ -40,7 +44,11 @@ def artifact_location(uri: str, artifact_root: str) -> str | None:
     """Return the folder for the files of a new experiment; ``None`` if the server chooses it."""
     if uri.startswith(("http://", "https://", "databricks")):
         return None
-    return artifact_root if "://" in artifact_root else Path(artifact_root).absolute().as_uri()
+    return (
+        artifact_root
+        if "://" in artifact_root
+        else Path(artifact_root).absolute().as_uri()
+    )
 
 
 def without_login(text: str, uri: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emea.record.mlflow_store import MlflowStore
-from emea.record.mlflow_tracker import BoundedCalls, MlflowTracker
+from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.run_record import RunHeader
 from emea.record.tracker import NoTracker
 
@@ -16,12 +16,16 @@ MakeFolder = Callable[..., Path]
 
 
 def make_tracker(
-    uri: str, flush_seconds: float = 5.0, patience_seconds: float = 60.0, files: str = "files"
+    uri: str,
+    flush_seconds: float = 5.0,
+    patience_seconds: float = 60.0,
+    files: str = "files",
 ) -> MlflowTracker:
     """A live tracker whose store keeps files in the working folder."""
-    tracker = MlflowTracker(uri=uri, artifact_root=files)
+    tracker = MlflowTracker(
+        uri=uri, artifact_root=files, patience_seconds=patience_seconds
+    )
     tracker.flush_seconds = flush_seconds
-    tracker._calls = BoundedCalls(patience_seconds)
     return tracker
 
 
@@ -48,7 +52,12 @@ def make_header() -> MakeHeader:
         values: dict[str, object] = {
             "name": "emea-rrea-dbp15k_zh-1%-strict-s0",
             "experiment": "tests",
-            "params": {"em.k": 10, "ratio": 0.01, "split_seed": None, "em.two_way": True},
+            "params": {
+                "em.k": 10,
+                "ratio": 0.01,
+                "split_seed": None,
+                "em.two_way": True,
+            },
             "tags": {"commit": "abc", "protocol": "strict"},
             "start_time": 1_700_000_000_000,
         }
@@ -61,7 +70,9 @@ def make_header() -> MakeHeader:
 def make_folder(tmp_path: Path, make_header: MakeHeader) -> MakeFolder:
     """Folders of runs that were made without MLflow."""
 
-    def make(name: str = "run", status: str | None = "FINISHED", run_id: str = "a" * 32) -> Path:
+    def make(
+        name: str = "run", status: str | None = "FINISHED", run_id: str = "a" * 32
+    ) -> Path:
         folder = tmp_path / "outputs" / name
         tracker = NoTracker()
         tracker.start(make_header(run_id), folder)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -45,7 +46,10 @@ class Server:
                 command,
                 cwd=folder,
                 env=os.environ
-                | {"PYTHONPATH": str(ROOT), "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+                | {
+                    "PYTHONPATH": str(ROOT),
+                    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -59,6 +63,15 @@ class Server:
             except OSError:
                 assert self._process.poll() is None, self._log.read_text()
                 time.sleep(0.5)
+        raise TimeoutError(self._log.read_text())
+
+    def wait_for_text(self, pattern: str) -> str:
+        """The first text of the log that matches, which may come after the first answer."""
+        for _ in range(120):
+            if found := re.search(pattern, self._log.read_text()):
+                return found.group()
+            assert self._process.poll() is None, self._log.read_text()
+            time.sleep(0.5)
         raise TimeoutError(self._log.read_text())
 
     def signal_all(self, number: signal.Signals) -> None:
@@ -84,6 +97,7 @@ def served(uri: str, folder: Path) -> Iterator[str]:
     server = Server(command, port, folder)
     try:
         server.wait()
+        server.wait_for_text(r"http://\S+")
         yield server.address
         server.stop()
     finally:
@@ -94,9 +108,20 @@ def served(uri: str, folder: Path) -> Iterator[str]:
 def mlflow_server(uri: str, folder: Path, port: int | None = None) -> Iterator[Server]:
     """A server that also keeps the runs' files, as for runs on other machines."""
     port = port or free_port()
-    command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+    ]
     command += ["--workers", "1", "--backend-store-uri", uri]
-    server = Server([*command, "--artifacts-destination", str(folder / "files")], port, folder)
+    server = Server(
+        [*command, "--artifacts-destination", str(folder / "files")], port, folder
+    )
     try:
         server.wait()
         yield server

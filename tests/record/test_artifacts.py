@@ -13,6 +13,10 @@ def test_the_runs_own_files_by_size(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"1" * size)
     (tmp_path / "metrics.json").symlink_to(tmp_path / "nowhere")
     small, large = run_files(tmp_path, max_mb=0.001)
-    kept = [tmp_path / ".hydra" / "config.yaml", tmp_path / "ranks.npz", tmp_path / "run.json"]
+    kept = [
+        tmp_path / ".hydra" / "config.yaml",
+        tmp_path / "ranks.npz",
+        tmp_path / "run.json",
+    ]
     assert small == kept
     assert large == [tmp_path / "checkpoint.safetensors"]

@@ -33,7 +33,8 @@ from ..written_runs import write_run_folder
 
 
 @pytest.mark.parametrize(
-    "content", ["naïve\n", b"\x00\xff", bytearray(b"\x00\xff"), memoryview(b"\x00\xff"), b""]
+    "content",
+    ["naïve\n", b"\x00\xff", bytearray(b"\x00\xff"), memoryview(b"\x00\xff"), b""],
 )
 def test_content_arrives_and_nothing_else_stays(
     tmp_path: Path, content: str | bytes | bytearray | memoryview
@@ -56,7 +57,9 @@ def test_chunks_are_written_in_their_order(tmp_path: Path) -> None:
         ).tobytes()
 
 
-def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "file"
     write_atomic(path, "old")
 
@@ -89,7 +92,9 @@ def test_lines_are_written_in_blocks(
     monkeypatch.setattr(atomic, "LINES_PER_BLOCK", 3)
     lines = [f"line {number} ä" for number in range(num_lines)]
     write_lines(tmp_path / "file", iter(lines))
-    assert (tmp_path / "file").read_text("utf-8") == "".join(f"{line}\n" for line in lines)
+    assert (tmp_path / "file").read_text("utf-8") == "".join(
+        f"{line}\n" for line in lines
+    )
 
 
 def test_permissions_are_those_of_a_plain_file(tmp_path: Path) -> None:
@@ -135,7 +140,9 @@ def folder(tmp_path: Path) -> Path:
 
 def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
     """Whether all expected values were read."""
-    return all(key in found and np.array_equal(found[key], expected[key]) for key in expected)
+    return all(
+        key in found and np.array_equal(found[key], expected[key]) for key in expected
+    )
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -151,7 +158,9 @@ def test_a_changed_byte_is_noticed_or_has_no_effect(folder: Path, name: str) -> 
         try:
             found = read(folder)
         except UserError as error:
-            assert str(path) in str(error) and "Restore the file or run it again." in str(error)
+            assert str(path) in str(
+                error
+            ) and "Restore the file or run it again." in str(error)
             num_noticed += 1
         else:
             assert same(found, expected), (name, place)
@@ -161,9 +170,15 @@ def test_a_changed_byte_is_noticed_or_has_no_effect(folder: Path, name: str) -> 
 @pytest.mark.parametrize("name", READERS)
 def test_a_truncated_file_is_noticed(folder: Path, name: str) -> None:
     whole = (folder / name).read_bytes()
-    for size in (len(whole) // 4, len(whole) // 2, whole.rindex(b"\n", 0, len(whole) - 3) + 1):
+    for size in (
+        len(whole) // 4,
+        len(whole) // 2,
+        whole.rindex(b"\n", 0, len(whole) - 3) + 1,
+    ):
         (folder / name).write_bytes(whole[:size])
-        with pytest.raises(UserError, match=f"{name} (is damaged|cannot be read): .* run it again"):
+        with pytest.raises(
+            UserError, match=f"{name} (is damaged|cannot be read): .* run it again"
+        ):
             READERS[name](folder)
 
 

@@ -16,7 +16,12 @@ from emea.record.run_record import (
 from ..mutated_files import changed_json, damaged, few_or_many, fuzz
 
 HEADER = RunHeader(
-    "a" * 32, "emea-rrea-1%", "tests", {"em.k": 10, "x": None}, {FINGERPRINT_TAG: "f"}, 17
+    "a" * 32,
+    "emea-rrea-1%",
+    "tests",
+    {"em.k": 10, "x": None},
+    {FINGERPRINT_TAG: "f"},
+    17,
 )
 
 
@@ -24,7 +29,8 @@ HEADER = RunHeader(
 def test_series(tmp_path: Path, num_examples: int) -> None:
     start_record(tmp_path, HEADER)
     points = [
-        log_point(tmp_path, {"loss": value, "hit@1": 0.5}, step) for step, value in ((0, 1), (9, 2))
+        log_point(tmp_path, {"loss": value, "hit@1": 0.5}, step)
+        for step, value in ((0, 1), (9, 2))
     ]
     whole = (tmp_path / SERIES_FILE).read_bytes()
     first = whole.splitlines(keepends=True)[0]
@@ -33,12 +39,16 @@ def test_series(tmp_path: Path, num_examples: int) -> None:
         (tmp_path / SERIES_FILE).write_bytes(content)
         for point in read_series(tmp_path):
             assert point.step + point.time is not None
-            assert all(isinstance(float(value), float) for value in point.metrics.values())
+            assert all(
+                isinstance(float(value), float) for value in point.metrics.values()
+            )
         kept = read_series(tmp_path)[:1]
         keep_points(tmp_path, 1)
         assert read_series(tmp_path) == kept
 
     changed = changed_json(asdict(points[1]))
     fuzz(
-        damaged(whole) | changed.map(lambda line: first + line + b"\n" + first), read, num_examples
+        damaged(whole) | changed.map(lambda line: first + line + b"\n" + first),
+        read,
+        num_examples,
     )

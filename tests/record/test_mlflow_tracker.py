@@ -4,7 +4,10 @@ import logging
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from hydra.utils import instantiate
@@ -12,7 +15,7 @@ from hydra.utils import instantiate
 from emea.config.composition import composed
 from emea.record.mlflow_store import MlflowStore
 from emea.record.mlflow_tracker import BoundedCalls, MlflowTracker
-from emea.record.run_record import read_closing, read_series
+from emea.record.run_record import MetricPoint, read_closing, read_series
 from emea.record.tracker import NoTracker, Tracker
 
 from .conftest import MakeHeader, make_tracker
@@ -84,7 +87,10 @@ def test_records_stay_in_the_folder(tmp_path: Path, make_header: MakeHeader) -> 
     tracker.finish("KILLED", "signal")
     tracker.finish("FINISHED")
     closing = read_closing(tmp_path)
-    assert closing is not None and (closing.status, closing.reason) == ("KILLED", "signal")
+    assert closing is not None and (closing.status, closing.reason) == (
+        "KILLED",
+        "signal",
+    )
     assert [point.step for point in read_series(tmp_path)] == [2]
     with pytest.raises(RuntimeError, match="started"):
         tracker.log({}, step=3)
@@ -117,8 +123,97 @@ def test_metrics_are_sent_together_during_the_run(
     with monkeypatch.context() as patch:
         patch.setattr(time, "monotonic", lambda: now + 10)
         tracker.log({"loss": 1.0}, 20)
+    wait_until(tracker._calls.is_idle)
     assert len(store.client.get_metric_history(run.info.run_id, "loss")) == 21
     assert store.client.get_run(run.info.run_id).info.status == "RUNNING"
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_slow_store_gets_every_point_and_does_not_slow_the_run(
+    store: MlflowStore,
+    tmp_path: Path,
+    make_header: MakeHeader,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log_points = MlflowStore.log_points
+
+    def slow(self: MlflowStore, run_id: str, points: Sequence[MetricPoint]) -> None:
+        time.sleep(0.2)
+        log_points(self, run_id, points)
+
+    monkeypatch.setattr(MlflowStore, "log_points", slow)
+    # one answer per point would take two minutes
+    tracker = make_tracker(store.uri, flush_seconds=0.0, patience_seconds=20.0)
+    tracker.start(make_header(), tmp_path / "run")
+    patience = tracker._calls._left
+    for step in range(600):
+        tracker.log({"loss": step / 7}, step)
+    assert tracker._calls._left == patience, "no time is spent waiting during the run"
+    tracker.finish("FINISHED")
+    [run] = store.find_runs(make_header())
+    history = store.client.get_metric_history(run.info.run_id, "loss")
+    # every point, and with all its digits
+    assert sorted((point.step, point.value) for point in history) == [
+        (step, step / 7) for step in range(600)
+    ]
+    assert run.info.status == "FINISHED" and not caplog.messages
+
+
+def test_a_call_that_hangs_does_not_hold_the_run_and_does_not_continue_later(
+    store: MlflowStore,
+    tmp_path: Path,
+    make_header: MakeHeader,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tracker = make_tracker(store.uri, flush_seconds=0.0, patience_seconds=0.3)
+    tracker._calls._left = 20.0  # the start is not what is tested
+    tracker.start(make_header(), tmp_path / "run")
+    tracker._calls._left = 0.3
+    answers = Event()
+    client = tracker._store.client
+    log_batch = client.log_batch
+
+    def hang(*arguments: Any, **options: Any) -> None:
+        answers.wait()
+        log_batch(*arguments, **options)
+
+    monkeypatch.setattr(client, "log_batch", hang)
+    began = time.monotonic()
+    for step in range(600):
+        tracker.log({"loss": 1.0}, step)
+    tracker.finish("FINISHED")
+    assert time.monotonic() - began < 5.0
+    assert "kept the run waiting for 0.3 s" in caplog.text
+    # when the server answers at last, the run in MLflow stays as it was, for emea sync to replace
+    call = tracker._calls._call
+    answers.set()
+    call.exception(timeout=20)
+    [run] = store.find_runs(make_header())
+    assert run.info.status == "RUNNING" and "emea.complete" not in run.data.tags
+    assert [point.step for point in read_series(tmp_path / "run")] == list(range(600))
+
+
+def test_the_patience_is_a_setting(
+    tmp_path: Path,
+    make_header: MakeHeader,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answers = Event()
+    monkeypatch.setattr(MlflowStore, "create_run", lambda *_: answers.wait())
+    config = composed(["tracking=mlflow", "tracking.patience_seconds=0.05"])
+    tracker: Tracker = instantiate(config.tracking)
+    tracker.start(make_header(), tmp_path / "run")
+    answers.set()
+    assert "kept the run waiting for 0.05 s" in caplog.text
 
 
 @pytest.mark.parametrize("method", ["create_run", "log_points", "finish_run"])

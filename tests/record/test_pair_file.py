@@ -27,8 +27,12 @@ def odd_pair() -> GraphPair:
     return GraphPair("a pair", source, target, links, official, num_absent=3)
 
 
-@pytest.mark.parametrize("make", [odd_pair, lambda: synthetic_pair(num_entities=100, seed=1)])
-def test_a_pair_comes_back_as_it_was(make: Callable[[], GraphPair], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "make", [odd_pair, lambda: synthetic_pair(num_entities=100, seed=1)]
+)
+def test_a_pair_comes_back_as_it_was(
+    make: Callable[[], GraphPair], tmp_path: Path
+) -> None:
     pair, path = make(), tmp_path / "pair.npz"
     write_pair(path, pair)
     read = read_pair(path)
@@ -41,7 +45,10 @@ def test_a_pair_comes_back_as_it_was(make: Callable[[], GraphPair], tmp_path: Pa
     assert (read.official is None) == (pair.official is None)
     if read.official is not None and pair.official is not None:
         for part in ("train", "validation", "test"):
-            assert getattr(read.official, part).tolist() == getattr(pair.official, part).tolist()
+            assert (
+                getattr(read.official, part).tolist()
+                == getattr(pair.official, part).tolist()
+            )
         assert read.official.num_absent == pair.official.num_absent
     assert [path.name for path in tmp_path.iterdir()] == ["pair.npz"]
 
@@ -87,10 +94,14 @@ def test_links_that_are_left_out_are_reported_by_the_run_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in "ab":
-        (tmp_path / f"{name}.tsv").write_text(f"{name}0\tr\t{name}1\n{name}1\tr\t{name}2\n")
+        (tmp_path / f"{name}.tsv").write_text(
+            f"{name}0\tr\t{name}1\n{name}1\tr\t{name}2\n"
+        )
     (tmp_path / "links.tsv").write_text("a0\tb0\na1\tb1\na2\tb2\na3\tb3\n")
     files = {"source": "a.tsv", "target": "b.tsv", "links": "links.tsv"}
-    config = composed(["data=files", *(f"data.{key}={tmp_path / files[key]}" for key in files)])
+    config = composed(
+        ["data=files", *(f"data.{key}={tmp_path / files[key]}" for key in files)]
+    )
     pair = load_pair(config)
     assert "a3 is not in a.tsv: left out" in caplog.text
     caplog.clear()

@@ -43,7 +43,9 @@ def test_commit_and_dirt(repository: Path) -> None:
     assert found["dirty"] == "false"
     (repository / "alignment").mkdir()
     (repository / "alignment" / "run.json").write_text("{}")
-    assert provenance()["dirty"] == "false"  # the result of a run does not change the code
+    assert (
+        provenance()["dirty"] == "false"
+    )  # the result of a run does not change the code
     (repository / "emea").mkdir()
     (repository / "emea" / "new.py").write_text("1")
     assert provenance()["dirty"] == "true"

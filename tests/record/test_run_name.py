@@ -21,7 +21,10 @@ def params(*overrides: str) -> dict[str, object]:
         (["ratio='0.01'"], "synthetic 1% rrea s0"),
         (["em=dual"], "synthetic 5% rrea dual s0"),
         (["protocol=released", "split_seed=3"], "synthetic 5% rrea released s3"),
-        (["training=semi", "em=none", "seed=2"], "synthetic 5% rrea semi no EM s0 seed2"),
+        (
+            ["training=semi", "em=none", "seed=2"],
+            "synthetic 5% rrea semi no EM s0 seed2",
+        ),
     ],
 )
 def test_names_of_single_runs(overrides: list[str], name: str) -> None:
@@ -31,7 +34,10 @@ def test_names_of_single_runs(overrides: list[str], name: str) -> None:
 @pytest.mark.parametrize(
     ("swept", "name"),
     [
-        ({"em.num_candidates": "5", "rule": "avoid_conflict"}, "K=5 avoid_conflict zh 5% rrea s0"),
+        (
+            {"em.num_candidates": "5", "rule": "avoid_conflict"},
+            "K=5 avoid_conflict zh 5% rrea s0",
+        ),
         ({"variant": "candidates_5"}, "candidates_5 zh 5% rrea avoid_conflict s0"),
         (
             {"em.ridge": "0.1", "em.two_way.ridge": "0.2"},
@@ -50,7 +56,10 @@ def test_swept_settings_come_first(swept: dict[str, str], name: str) -> None:
         "split_seed": 0,
         "seed": 0,
     }
-    assert run_name(values | {key: swept[key] for key in swept if "." in key}, swept) == name
+    assert (
+        run_name(values | {key: swept[key] for key in swept if "." in key}, swept)
+        == name
+    )
 
 
 def test_names_within_a_sweep_are_unique() -> None:

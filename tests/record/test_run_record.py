@@ -36,7 +36,11 @@ MakeHeader = Callable[..., RunHeader]
 @given(
     params=st.dictionaries(
         st.text(string.ascii_letters + ".é"),
-        st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text()
+        | st.floats(allow_nan=False),
     )
 )
 def test_header_round_trip(params: dict[str, str | int | float | bool | None]) -> None:
@@ -62,7 +66,9 @@ def test_unknown_status_is_refused(tmp_path: Path, make_header: MakeHeader) -> N
         close_record(tmp_path, "DONE")
 
 
-def test_series_is_on_disk_after_each_call(tmp_path: Path, make_header: MakeHeader) -> None:
+def test_series_is_on_disk_after_each_call(
+    tmp_path: Path, make_header: MakeHeader
+) -> None:
     start_record(tmp_path, make_header())
     first = log_point(tmp_path, {"hit@1": 0.5, "loss": math.inf}, step=3)
     assert read_series(tmp_path) == [first]
@@ -87,7 +93,9 @@ def test_torn_last_line_is_dropped_with_a_warning(
     assert "incomplete last line 2" in caplog.text
 
 
-def test_damage_inside_the_series_is_reported(tmp_path: Path, make_header: MakeHeader) -> None:
+def test_damage_inside_the_series_is_reported(
+    tmp_path: Path, make_header: MakeHeader
+) -> None:
     start_record(tmp_path, make_header())
     with open(tmp_path / SERIES_FILE, "a") as file:
         file.write('{"step": 1\n')
@@ -96,7 +104,9 @@ def test_damage_inside_the_series_is_reported(tmp_path: Path, make_header: MakeH
         read_series(tmp_path)
 
 
-def test_a_resumed_run_keeps_its_points(tmp_path: Path, make_header: MakeHeader) -> None:
+def test_a_resumed_run_keeps_its_points(
+    tmp_path: Path, make_header: MakeHeader
+) -> None:
     start_record(tmp_path, make_header())
     first = log_point(tmp_path, {"loss": 1.0}, step=0)
     with open(tmp_path / SERIES_FILE, "a") as file:
@@ -133,7 +143,9 @@ def test_folder_without_records_is_a_user_error(tmp_path: Path) -> None:
         ('{"run_id": "\\ud800"}', "damaged: .*surrogates not allowed"),
     ],
 )
-def test_unusable_run_file_is_a_user_error(tmp_path: Path, content: str, message: str) -> None:
+def test_unusable_run_file_is_a_user_error(
+    tmp_path: Path, content: str, message: str
+) -> None:
     (tmp_path / RUN_FILE).write_text(content)
     with pytest.raises(UserError, match=message):
         read_header(tmp_path)
@@ -155,12 +167,16 @@ def test_header_with_an_unusable_field(
     start_record(tmp_path, make_header())
     content = json.loads(unsigned(tmp_path / RUN_FILE)) | {name: value}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
-    with pytest.raises(UserError, match=rf"run\.json is damaged: its '{name}' cannot be used"):
+    with pytest.raises(
+        UserError, match=rf"run\.json is damaged: its '{name}' cannot be used"
+    ):
         read_header(tmp_path)
 
 
 @pytest.mark.parametrize("end_time", [None, "x", -1])
-def test_closing_without_a_time(tmp_path: Path, make_header: MakeHeader, end_time: object) -> None:
+def test_closing_without_a_time(
+    tmp_path: Path, make_header: MakeHeader, end_time: object
+) -> None:
     start_record(tmp_path, make_header())
     content = json.loads(unsigned(tmp_path / RUN_FILE))
     content |= {"status": "FINISHED", "end_time": end_time}

@@ -21,8 +21,15 @@ KINDS = {
 
 def cut_links(folder: Path, num_labels: int) -> None:
     """All links of the example, the first of them as labels and the others as test links."""
-    read = [(EXAMPLES / name).read_text().splitlines() for name in ("seeds.tsv", "test.tsv")]
-    links = [f"{line}\n" for lines in read for line in lines if not line.startswith("source\t")]
+    read = [
+        (EXAMPLES / name).read_text().splitlines() for name in ("seeds.tsv", "test.tsv")
+    ]
+    links = [
+        f"{line}\n"
+        for lines in read
+        for line in lines
+        if not line.startswith("source\t")
+    ]
     (folder / "seeds.tsv").write_text("".join(links[:num_labels]))
     (folder / "test.tsv").write_text("".join(links[num_labels:]))
 
@@ -42,11 +49,15 @@ def test_links_that_were_cut_again_are_refused(kind: str, tmp_path: Path) -> Non
     run = load_run(folder)
     assert (len(run.labels) > len(run.split.supervision.train)) == (kind == "released")
     cut_links(tmp_path, 19)
-    assert load_run(folder).pair.checksum() == run.pair.checksum()  # the folder has the links
+    assert (
+        load_run(folder).pair.checksum() == run.pair.checksum()
+    )  # the folder has the links
     (folder / "pair.npz").unlink()  # like a run of an earlier version
     for num_labels in (19, 21):
         cut_links(tmp_path, num_labels)
-        with pytest.raises(DataError, match="Train or test links changed since the run"):
+        with pytest.raises(
+            DataError, match="Train or test links changed since the run"
+        ):
             load_run(folder)
     cut_links(tmp_path, 20)
     assert load_run(folder).pair.checksum() == run.pair.checksum()

@@ -101,7 +101,9 @@ def finish(tracker: MlflowTracker, folder: Path) -> None:
 def assert_warned_then_imported_once(
     store: MlflowStore, folder: Path, uri: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    [message] = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+    [message] = [
+        one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING
+    ]
     assert f"`emea sync {folder} --uri {uri}`" in message
     caplog.clear()
     caplog.set_level(logging.INFO)
@@ -123,7 +125,9 @@ def test_a_server_that_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")  # they would take seconds
+    monkeypatch.setenv(
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0"
+    )  # they would take seconds
     with dripping_server() as dripping:
         uri = dripping if kind == "dripping" else f"http://{HOST}:{free_port()}"
         tracker = make_tracker(uri, 0.0, PATIENCE)
@@ -134,7 +138,10 @@ def test_a_server_that_does_not_answer(
 
 
 def test_a_store_locked_for_the_whole_run(
-    store: MlflowStore, tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture
+    store: MlflowStore,
+    tmp_path: Path,
+    make_header: MakeHeader,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     tracker = make_tracker(store.uri, 0.0, PATIENCE)
     with locked(store), at_most(PATIENCE):
@@ -144,7 +151,10 @@ def test_a_store_locked_for_the_whole_run(
 
 
 def test_a_store_locked_during_a_run_does_not_slow_it(
-    store: MlflowStore, tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture
+    store: MlflowStore,
+    tmp_path: Path,
+    make_header: MakeHeader,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     tracker = make_tracker(store.uri, 0.0, patience_seconds=1.5)
     tracker.start(make_header(), tmp_path / "run")
@@ -156,7 +166,10 @@ def test_a_store_locked_during_a_run_does_not_slow_it(
 
 
 def test_a_store_that_is_free_again_in_time_gets_everything(
-    store: MlflowStore, tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture
+    store: MlflowStore,
+    tmp_path: Path,
+    make_header: MakeHeader,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     tracker = make_tracker(store.uri, 0.0)
     with locked(store, seconds=0.5):
@@ -167,7 +180,10 @@ def test_a_store_that_is_free_again_in_time_gets_everything(
 
 
 def test_a_file_in_place_of_the_folder_for_files(
-    store: MlflowStore, tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture
+    store: MlflowStore,
+    tmp_path: Path,
+    make_header: MakeHeader,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     files = tmp_path / "files"
     files.write_text("not a folder")
@@ -187,7 +203,9 @@ def test_a_server_that_is_killed_during_a_run_and_comes_back(
     port = free_port()
     with mlflow_server(uri, tmp_path, port) as server:
         store = MlflowStore(server.address)
-        with going_on(tmp_path, "em.iterations=600", f"tracking.uri={server.address}") as process:
+        with going_on(
+            tmp_path, "em.iterations=600", f"tracking.uri={server.address}"
+        ) as process:
             deadline = time.monotonic() + 120
             while not any(run.data.metrics for run in runs(store)):
                 assert time.monotonic() < deadline
@@ -201,7 +219,9 @@ def test_a_server_that_is_killed_during_a_run_and_comes_back(
         store = MlflowStore(server.address)
         assert [run.info.status for run in runs(store)] == ["RUNNING"]
         for expected in ("imported 1, already there 0", "imported 0, already there 1"):
-            done = called(tmp_path, "-m", "emea", "sync", "run", "--uri", server.address)
+            done = called(
+                tmp_path, "-m", "emea", "sync", "run", "--uri", server.address
+            )
             assert expected in done.stdout, done.stderr
         assert_holds_only(store, "emea", [tmp_path / "run"])
 

@@ -8,6 +8,7 @@ import pytest
 from filelock import FileLock
 
 from emea.errors import UserError
+from emea.record.interrupted import close_dead_folder
 from emea.record.mlflow_store import MlflowStore
 from emea.record.run_record import (
     LOCK_FILE,
@@ -16,14 +17,17 @@ from emea.record.run_record import (
     read_header,
     read_run_file,
 )
-from emea.record.sync import close_dead_folder, find_run_folders, sync
+from emea.record.sync import find_run_folders, sync
 
 from .conftest import MakeFolder, MakeHeader, make_tracker
 from .run_copies import assert_is_copy
 
 
 def test_twice_imports_once(store: MlflowStore, make_folder: MakeFolder) -> None:
-    folders = [make_folder("a", run_id="a" * 32), make_folder("b", "KILLED", run_id="b" * 32)]
+    folders = [
+        make_folder("a", run_id="a" * 32),
+        make_folder("b", "KILLED", run_id="b" * 32),
+    ]
     assert sync(folders, store) == Counter(imported=2)
     assert sync(folders, store) == Counter(present=2)
     for folder in folders:
@@ -41,7 +45,9 @@ def test_live_run_is_already_there(
     assert_is_copy(store, tmp_path / "run")
 
 
-@pytest.mark.parametrize("method", ["log_batch", "log_artifact", "set_terminated", "set_tag"])
+@pytest.mark.parametrize(
+    "method", ["log_batch", "log_artifact", "set_terminated", "set_tag"]
+)
 def test_run_whose_store_broke_is_replaced(
     store: MlflowStore,
     tmp_path: Path,
@@ -105,7 +111,9 @@ def test_a_damaged_folder_does_not_keep_the_others_out(
     assert sync([bad, good], store) == Counter(imported=1, failed=1)
 
 
-def test_run_folders_are_found_each_once(tmp_path: Path, make_folder: MakeFolder) -> None:
+def test_run_folders_are_found_each_once(
+    tmp_path: Path, make_folder: MakeFolder
+) -> None:
     first, second = make_folder("2024/a"), make_folder("sweep/0", run_id="b" * 32)
     roots = [tmp_path / "outputs", tmp_path / "outputs" / "sweep"]
     assert find_run_folders(roots) == [first, second]
@@ -161,4 +169,6 @@ def test_a_folder_whose_process_is_gone_is_closed(make_folder: MakeFolder) -> No
     closing = close_dead_folder(folder)
     assert closing is not None and closing == read_closing(folder)
     assert (closing.status, closing.reason[:11]) == ("KILLED", "interrupted")
-    assert close_dead_folder(make_folder("done")) == read_closing(folder.parent / "done")
+    assert close_dead_folder(make_folder("done")) == read_closing(
+        folder.parent / "done"
+    )

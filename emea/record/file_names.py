@@ -1,0 +1,4 @@
+"""Names of files that code without a configuration writes."""
+
+ALIGNMENT_FILE = "alignment.tsv"
+CHECKPOINT_FILE = "checkpoint.safetensors"
