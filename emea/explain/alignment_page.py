@@ -16,18 +16,26 @@ from emea.explain.explainer import Explainer
 from emea.explain.explanation import Entity, Explanation
 from emea.explain.page_content import Json, packed, page_content, shown_settings
 from emea.record.checked_files import write_atomic
-from emea.results.charts import COLOURS, CONFIG
+from emea.record.outputs import check_file
+from emea.results.charts import COLOURS
 from emea.results.page import (
     html_document,
     page_style,
     resource,
     template_environment,
-    vega_bundle,
 )
 from emea.run.predicting import run_schema
 
-PAGE_FILE = "alignment.html"
-SCRIPTS = ("data", "evidence", "decisions", "charts", "table", "drawing", "pane", "page")
+SCRIPTS = (
+    "data",
+    "evidence",
+    "decisions",
+    "charts",
+    "table",
+    "drawing",
+    "pane",
+    "page",
+)
 """The scripts of the page, in the order in which they need each other."""
 
 MOST_TERMS = 200
@@ -95,10 +103,13 @@ def alignment_page(
         "several": [not cardinality.one_target, not cardinality.one_source],
         "is_review": not shown.with_test,
         "run_id": run.header.run_id,
-        "command": {"run": "FOLDER" if folder is None else shlex.quote(str(folder.resolve()))},
-        "chart": {"config": CONFIG, "colours": COLOURS},
+        "command": {
+            "run": "FOLDER" if folder is None else shlex.quote(str(folder.resolve()))
+        },
+        "chart": {"colours": COLOURS},
     }
-    source, target = run.pair.source, run.pair.target
+    source = run.pair.source
+    target = run.pair.target
     environment = template_environment("emea.explain")
     # an example may be a long literal
     environment.filters["local"] = lambda name: Entity(0, name).short
@@ -120,13 +131,14 @@ def alignment_page(
     )
     style = page_style() + resource("emea.explain", "browser/alignment.css")
     code = "\n".join(resource("emea.explain", f"browser/{name}.js") for name in SCRIPTS)
-    scripts = [vega_bundle(), f'"use strict";\n(() => {{\n{code}\n}})();']
-    return html_document(shown.title, body, style, scripts, kind="alignment")
+    script = f'"use strict";\n(() => {{\n{code}\n}})();'
+    return html_document(shown.title, body, style, [script], kind="alignment")
 
 
 def _numbers(explanation: Explanation) -> Json:
     """Return the table that compares a pair with its rival, with the weighted features."""
-    asked, rival = explanation.asked.target, explanation.rival
+    asked = explanation.asked.target
+    rival = explanation.rival
     columns = [f"this pair: {asked.short}"]
     if rival is not None:
         columns.append(f"{wording.rival_name(explanation)}: {rival.target.short}")
@@ -150,8 +162,9 @@ def write_page(page: str, path: Path, is_opened: bool) -> None:
     """Write a page, and open it in the browser if this machine has a display.
 
     Raises:
-        DataError: If the file cannot be written.
+        DataError: If the file cannot be written, or is a device or a file of a run.
     """
+    check_file(path, force=True)  # the command has asked the user
     with writing(path):
         write_atomic(path, page)
     # a browser in the terminal would block the command
@@ -162,7 +175,9 @@ def write_page(page: str, path: Path, is_opened: bool) -> None:
 
 def _facts(metrics: Any, with_test: bool) -> dict[str, str]:
     """Return the head of the page: what was run with which links."""
-    export, links, protocol = metrics["export"], metrics["num_links"], metrics["protocol"]
+    export = metrics["export"]
+    links = metrics["num_links"]
+    protocol = metrics["protocol"]
     model = "" if metrics["model"] == "none" else f", {metrics['model']}"
     em = "" if metrics["em"] == "none" else f", em={metrics['em']}"
     given = f"{links['train']:,} for training, {links['validation']:,} for validation"
@@ -170,7 +185,9 @@ def _facts(metrics: Any, with_test: bool) -> dict[str, str]:
         given = f"{links['train']:,} links, each held out from one encoder"
     facts = {
         "Method": f"{metrics['method']}{model}{em}, decoding={metrics['decoding']}",
-        "Protocol": f"{protocol}: {seen_links(protocol)}",
+        **(
+            {"Protocol": f"{protocol}: {seen_links(protocol)}"} if links["test"] else {}
+        ),
         "Links": f"{given}, {links['test']:,} for test" if with_test else given,
         "Matches": f"{export['num_answered']:,} found, {export['num_unmatched']:,} sources without",
     }

@@ -35,7 +35,9 @@ def slot_of(beliefs: Beliefs, source: int, target: int) -> int | None:
 def prob_of(beliefs: Beliefs | None, source: int, target: int) -> float | None:
     """Return the probability of a target, or ``None`` if it is not a candidate."""
     slot = None if beliefs is None else slot_of(beliefs, source, target)
-    return None if beliefs is None or slot is None else float(beliefs.probs[source, slot])
+    return (
+        None if beliefs is None or slot is None else float(beliefs.probs[source, slot])
+    )
 
 
 def rank_of(beliefs: Beliefs, source: int, target: int) -> int | None:
@@ -47,12 +49,15 @@ def rank_of(beliefs: Beliefs, source: int, target: int) -> int | None:
 def best_of(beliefs: Beliefs, source: int) -> tuple[int | None, float]:
     """Return the most probable target and its probability; ``None`` if all probabilities are 0."""
     prob, slot = beliefs.probs[source].max(0)
-    return (int(beliefs.targets[source, slot]), float(prob)) if prob > 0 else (None, 0.0)
+    return (
+        (int(beliefs.targets[source, slot]), float(prob)) if prob > 0 else (None, 0.0)
+    )
 
 
 def believed_back(beliefs: Beliefs, num_target: int) -> Beliefs:
     """Return, for each target, the source entity with the strongest belief in it."""
-    targets, probs = beliefs.targets.flatten(), beliefs.probs.flatten()
+    targets = beliefs.targets.flatten()
+    probs = beliefs.probs.flatten()
     best = probs.new_zeros(num_target).scatter_reduce_(0, targets, probs, "amax")
     found = ((probs == best[targets]) & (probs > 0)).nonzero().squeeze(1)
     sources = torch.zeros(num_target, dtype=torch.int64)
@@ -86,7 +91,9 @@ class GraphSide:
 
     def entity(self, entity: int) -> Entity:
         """Return an entity with its name."""
-        return Entity(entity, self.shown.entity_name(entity), self.shown.entity_label(entity))
+        return Entity(
+            entity, self.shown.entity_name(entity), self.shown.entity_label(entity)
+        )
 
     def relation(self, directed: int) -> Relation:
         """Return a directed relation with its name."""
@@ -102,7 +109,9 @@ class GraphSide:
         return tuple(map(self.relation, relations_between(self.triples, head, tail)))
 
 
-def listed_pairs(path: Path, source: GraphSide, target: GraphSide) -> list[tuple[int, int]]:
+def listed_pairs(
+    path: Path, source: GraphSide, target: GraphSide
+) -> list[tuple[int, int]]:
     """Read pairs from a file: names of source and target, separated by a tab.
 
     Further columns are ignored and a header is allowed, so that rows of a run's
@@ -117,7 +126,9 @@ def listed_pairs(path: Path, source: GraphSide, target: GraphSide) -> list[tuple
         if not line.strip() or (number == 1 and names[:2] == ["source", "target"]):
             continue
         if len(names) < 2:
-            raise DataError(f"{path}, line {number}: a tab must separate source and target")
+            raise DataError(
+                f"{path}, line {number}: a tab must separate source and target"
+            )
         try:
             pairs.append((source.find(names[0]), target.find(names[1])))
         except DataError as error:

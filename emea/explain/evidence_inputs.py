@@ -1,15 +1,13 @@
 """Beliefs and relation inclusions that the evidence of a finished run is computed from."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE
-from emea.config.instantiate import factory
-from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.em.two_way_step import TwoWayStep
@@ -64,28 +62,35 @@ def run_grounds(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     """
     if run.neural is None:
         return _of_baseline(run, pair)
-    rule = factory(run.config.rule)(pair=pair, device="cpu") if run.joint is not None else None
+    rule = (
+        run.settings.option("rule")(pair=pair, device="cpu")
+        if run.joint is not None
+        else None
+    )
     parts = rule.parts if isinstance(rule, Composed) else [rule]
     paris = next((part for part in parts if isinstance(part, PARIS)), None)
     if paris is None:
-        return _of_rule(run, PARIS(run.pair, **asdict(ParisRuleSettings())), used=False)
-    if run.config.em.get("two_way") is None:
+        return _of_rule(run, PARIS(run.pair), used=False)
+    two_way = run.settings.two_way
+    if two_way is None:
         return _of_rule(run, paris)
-    em = run.config.em
-    return _of_two_way(run, factory(em.two_way)(rule=paris, num_candidates=em.num_candidates))
+    num_candidates = run.settings.em.num_candidates
+    return _of_two_way(run, two_way(rule=paris, num_candidates=num_candidates))
 
 
 def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
     assert run.neural is not None, "a run that is not a baseline has a neural model"
     given = None
     if used:
-        visible = factory(run.config.protocol)()(run.split)
+        visible = run.settings.option("protocol")()(run.split)
         given = visible.relation_links
     links = None if given is None else torch.from_numpy(given.copy())
     rule.prepare(RuleView(run.neural, torch.empty(run.neural.num_source, 0), links))
-    words = "PARIS rule (Eq. 19)" if used else "PARIS rule (Eq. 19), which the run did not use"
+    words = "the PARIS rule" if used else "the PARIS rule, which the run did not use"
     if rule.markov_blanket:
-        words += "; the run also added the subsets of the neighbours, which are not shown"
+        words += (
+            "; the run also added the subsets of the neighbours, which are not shown"
+        )
     grounds = Grounds(rule.source, rule.target, run.neural, rule.inclusions())
     return RunGrounds(grounds, words, used)
 
@@ -104,23 +109,30 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         beliefs = Beliefs(table.targets, probs)
     return RunGrounds(
         Grounds(model.source, model.target, model.carriers(beliefs), found.subsumption),
-        f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
+        f"the PARIS rule in both directions (em={run.settings.name('em')})",
         both_sides=step.model.both and not step.settings.one_to_one,
         sees_q=not step.settings.one_to_one,
-        features={name: found.features[name] for name in names if name in found.features},
+        features={
+            name: found.features[name] for name in names if name in found.features
+        },
     )
 
 
 def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     assert run.joint is not None
-    reasoner = factory(run.config.method.reasoner)(pair=pair, device="cpu")
-    words = "PARIS (VLDB 2011, Eq. 13)"
+    make_reasoner = run.settings.reasoner
+    assert make_reasoner is not None, "a run without a neural model is a baseline's"
+    reasoner = make_reasoner(pair=pair, device="cpu")
+    words = "PARIS"
     if isinstance(reasoner, PRASE):
-        words = f"PRASE: PARIS, with {reasoner.weight:g} of an embedding's cosine mixed in"
+        words = (
+            f"PRASE: PARIS, with {reasoner.weight:g} of an embedding's cosine mixed in"
+        )
         reasoner = reasoner.paris
     assert isinstance(reasoner, ParisReasoner)
     carriers = run.joint
-    targets, probs = carriers.targets[:, 0], carriers.probs[:, 0]
+    targets = carriers.targets[:, 0]
+    probs = carriers.probs[:, 0]
     known = torch.where(probs > 0, targets, NO_MATCH)
     matching = Matching(known, probs, run.pair.target.num_entities)
     if reasoner.literals is not None:

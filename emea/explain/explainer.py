@@ -27,6 +27,7 @@ from emea.explain.explanation import (
     Term,
     Unmatched,
 )
+from emea.literals.similar_items import ALL_WORDS, words_in_common
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import answered_entry
 from emea.rules.literal_rows import with_values
@@ -69,19 +70,29 @@ class Explainer:
 
     def __init__(self, run: FinishedRun) -> None:
         self.run = run
-        pair = with_literals(run.config, run.pair)
+        pair = with_literals(run.settings, run.pair)
         self.reasoning = run_grounds(run, pair)
         self.grounds = self.reasoning.grounds
         # the values of literals may be neighbours in the evidence
         has_values = self.grounds.source.num_entities > pair.source.num_entities
         shown = with_values(pair) if has_values else pair
-        self.source = GraphSide(run.pair.source, shown.source, self.grounds.source, "source")
-        self.target = GraphSide(run.pair.target, shown.target, self.grounds.target, "target")
+        self.source = GraphSide(
+            run.pair.source, shown.source, self.grounds.source, "source"
+        )
+        self.target = GraphSide(
+            run.pair.target, shown.target, self.grounds.target, "target"
+        )
         last = self.reasoning.last
         self._negative = None if last is None else last[0].negative
-        self.weights: dict[str, float] = answered_entry(run.metrics).get("weights") or {}
+        self.weights: dict[str, float] = (
+            answered_entry(run.metrics).get("weights") or {}
+        )
         known = run.split.supervision
-        parts = {"validation": known.validation, "train": known.train, "test": run.split.test}
+        parts = {
+            "validation": known.validation,
+            "train": known.train,
+            "test": run.split.test,
+        }
         self.links = {
             (source, target): part
             for part, links in parts.items()
@@ -96,7 +107,8 @@ class Explainer:
         other = self._rival(source, target)
         rival = None if other is None else self._case(source, other)
         answer, prob = self.answers.get(source, (None, None))
-        for_asked, for_rival = _supporters(asked), _supporters(rival)
+        for_asked = _supporters(asked)
+        for_rival = _supporters(rival)
         return Explanation(
             source=self.source.entity(source),
             asked=asked,
@@ -128,7 +140,8 @@ class Explainer:
         return believed_back(self.grounds.carriers, self.grounds.target.num_entities)
 
     def _case(self, source: int, target: int) -> Case:
-        run, support = self.run, support_of(self.grounds, source, target)
+        run = self.run
+        support = support_of(self.grounds, source, target)
         claims = self._claims(source, target)
         neural_prob = prob_of(run.neural, source, target)
         votes = None if run.votes is None else run.votes[:, source]
@@ -145,13 +158,18 @@ class Explainer:
             neural_prob=neural_prob,
             joint_prob=prob_of(run.joint, source, target),
             final_prob=prob_of(run.beliefs, source, target),
-            witnesses=None if votes is None else (int((votes == target).sum()), len(votes)),
-            differing=self._differing(source, target),
+            witnesses=None
+            if votes is None
+            else (int((votes == target).sum()), len(votes)),
+            differing=self._differing(source, target, support),
             value=support.value,
             evidence=support.total,
             coverage=features.get("coverage"),
             terms=self._terms(support, neural_prob, features),
-            contributions=tuple(map(self._contribution, support.pieces, support.shares())),
+            contributions=tuple(
+                self._contribution(piece, share, (source, target))
+                for piece, share in zip(support.pieces, support.shares(), strict=True)
+            ),
             unmatched=self._unmatched(
                 (self.source, source),
                 (self.target, target),
@@ -176,9 +194,14 @@ class Explainer:
         If there is none, it is the target with most evidence (for a baseline) or the encoder's
         nearest target (for a labelled entity).
         """
-        offered, neural = ranked_targets(self.run.beliefs, source), self.run.neural
+        offered = ranked_targets(self.run.beliefs, source)
+        neural = self.run.neural
         if not set(offered) - {target}:
-            offered = self._implied(source) if neural is None else neural.targets[source].tolist()
+            offered = (
+                self._implied(source)
+                if neural is None
+                else neural.targets[source].tolist()
+            )
         return next((other for other in offered if other != target), None)
 
     def _implied(self, source: int) -> list[int]:
@@ -191,7 +214,9 @@ class Explainer:
         if not found:
             return []
         doubt = torch.cat([pairs.log_doubt for pairs in found])
-        return torch.cat([pairs.targets for pairs in found])[doubt.argsort(stable=True)].tolist()
+        return torch.cat([pairs.targets for pairs in found])[
+            doubt.argsort(stable=True)
+        ].tolist()
 
     def _neural_rank(self, source: int, target: int) -> int | None:
         neural = self.run.neural
@@ -218,11 +243,21 @@ class Explainer:
             for name, weight in self.weights.items()
         )
 
-    def _contribution(self, piece: Piece, share: float) -> Contribution:
+    def _contribution(
+        self, piece: Piece, share: float, asked: tuple[int, int]
+    ) -> Contribution:
+        """Return a piece of evidence for the pair that was asked about."""
+        relation = self.source.relation(piece.relation)
+        shared: list[str] = []
+        if relation.name == ALL_WORDS:
+            source, target = asked
+            shared = words_in_common(
+                self.source.graph, source, self.target.graph, target
+            )
         return Contribution(
             neighbour=self.source.entity(piece.neighbour),
             counterpart=self.target.entity(piece.counterpart),
-            relation=self.source.relation(piece.relation),
+            relation=relation,
             target_relation=self.target.relation(piece.target_relation),
             source_in_target=piece.source_in_target,
             target_in_source=piece.target_in_source,
@@ -232,6 +267,7 @@ class Explainer:
             evidence_prob=-math.expm1(-piece.weight),
             share=share,
             is_label=self.labels.get(piece.neighbour) == piece.counterpart,
+            shared_words=tuple(shared),
         )
 
     def _unmatched(
@@ -246,12 +282,15 @@ class Explainer:
         The beliefs are those in the counterparts of the entities of its graph.
         """
         (side, entity), (other, counterpart) = here, there
-        near, found = set(other.neighbours(counterpart)), []
+        near = set(other.neighbours(counterpart))
+        found = []
         for neighbour in side.neighbours(entity):
             if neighbour not in supporters:
                 best, prob = best_of(beliefs, neighbour)
                 believed = None if best is None else other.entity(best)
                 relations = side.relations(entity, neighbour)
+                if any(relation.name == ALL_WORDS for relation in relations):
+                    continue  # the words of all values are not a neighbour
                 one = side.entity(neighbour)
                 found.append(Unmatched(one, relations, believed, prob, best in near))
         return tuple(sorted(found, key=lambda one: -one.prob))
@@ -261,14 +300,23 @@ class Explainer:
         if self._negative is None or self.reasoning.last is None:
             return []
         matching = self.reasoning.last[1]
-        pairs, probs = matching.pairs(), matching.pair_probs()
-        differences = partial(self._negative.differences, self.grounds.included, pairs, probs)
+        pairs = matching.pairs()
+        probs = matching.pair_probs()
+        differences = partial(
+            self._negative.differences, self.grounds.included, pairs, probs
+        )
         return differences(differences())
 
-    def _differing(self, source: int, target: int) -> tuple[Differing, ...]:
-        """Return the values that count against a pair."""
+    def _differing(
+        self, source: int, target: int, support: Support
+    ) -> tuple[Differing, ...]:
+        """Return the values that count against a pair.
+
+        Values that are similar enough to support the pair are not named as values that differ.
+        """
         if self._negative is None:
             return ()
+        supporting = {(piece.neighbour, piece.counterpart) for piece in support.pieces}
         found = self._negative.values_that_differ(self._differences, source, target)
         return tuple(
             Differing(
@@ -279,6 +327,7 @@ class Explainer:
                 factor,
             )
             for one, value, other, factor in found
+            if (value, other) not in supporting
         )
 
     def _claims(self, source: int, target: int) -> list[Claim]:
@@ -290,7 +339,9 @@ class Explainer:
         columns = (rows, beliefs.probs[rows, slots], best)
         claims = [
             Claim(self.source.entity(row), prob, is_best)
-            for row, prob, is_best in zip(*(column.tolist() for column in columns), strict=True)
+            for row, prob, is_best in zip(
+                *(column.tolist() for column in columns), strict=True
+            )
             if is_best or prob >= LEAST_CLAIM
         ]
         return sorted(claims, key=lambda claim: -claim.prob)

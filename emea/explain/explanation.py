@@ -20,7 +20,9 @@ class Entity:
     def short(self) -> str:
         """The label, or the local part of the name; the beginning of a long text."""
         is_value = self.name.startswith('"')  # a literal may contain an IRI
-        return beginning(self.label or (self.name if is_value else local_name(self.name)))
+        return beginning(
+            self.label or (self.name if is_value else local_name(self.name))
+        )
 
     @property
     def title(self) -> str:
@@ -58,6 +60,7 @@ class Contribution:
         evidence_prob: Probability of the pair if this were the only evidence.
         share: Share of all evidence for the pair; shares add up to 1.
         is_label: Whether n = n' is a training link.
+        shared_words: The words that both entities share, if these are the evidence.
     """
 
     neighbour: Entity
@@ -72,6 +75,7 @@ class Contribution:
     evidence_prob: float
     share: float
     is_label: bool
+    shared_words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

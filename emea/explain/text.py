@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, OverflowMethod, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +14,7 @@ from rich.text import Text
 from emea.explain import wording
 from emea.explain.explanation import Case, Explanation
 from emea.run.finished_run import FinishedRun
+from emea.runtime.console import printable
 
 SCHEMA = 1
 """Version of the JSON format. Increase it when a field changes (see docs/explain.md)."""
@@ -21,7 +22,17 @@ SCHEMA = 1
 
 def json_text(run: FinishedRun, explanations: list[Explanation]) -> str:
     """Write the run and its explanations as JSON, with everything that text and page show."""
-    keys = ("method", "model", "em", "rule", "data", "protocol", "ratio", "seed", "split_seed")
+    keys = (
+        "method",
+        "model",
+        "em",
+        "rule",
+        "data",
+        "protocol",
+        "ratio",
+        "seed",
+        "split_seed",
+    )
     value = {
         "schema": SCHEMA,
         "run": {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}},
@@ -54,22 +65,31 @@ def plain_text(explanation: Explanation, width: int = 100) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def explanation_text(explanation: Explanation, with_numbers: bool = False) -> RenderableType:
+def _shown(text: str, style: str = "", overflow: OverflowMethod | None = None) -> Text:
+    """Return a text without control characters: names may come from a stranger."""
+    return Text(printable(text), style=style, overflow=overflow)
+
+
+def explanation_text(
+    explanation: Explanation, with_numbers: bool = False
+) -> RenderableType:
     """Lay out the verdict, the comparison, the evidence, missing support and rival claims."""
-    rows, meanings = wording.comparison(explanation), ""
+    rows = wording.comparison(explanation)
+    meanings = ""
     if with_numbers:
-        rows, meanings = [*rows, *wording.features(explanation)], wording.meanings(explanation)
+        rows = [*rows, *wording.features(explanation)]
+        meanings = wording.meanings(explanation)
     parts: list[RenderableType] = [
-        Text(wording.heading(explanation), style="bold", overflow="fold"),
-        Text(wording.verdict(explanation), overflow="fold"),
-        Text(wording.truth(explanation), style="dim"),
-        Text(""),
+        _shown(wording.heading(explanation), style="bold", overflow="fold"),
+        _shown(wording.verdict(explanation), overflow="fold"),
+        _shown(wording.truth(explanation), style="dim"),
+        _shown(""),
         _comparison(explanation, rows),
-        *(Text(line, style="dim") for line in filter(None, [meanings])),
+        *(_shown(line, style="dim") for line in filter(None, [meanings])),
         *_evidence(explanation, with_numbers),
         *_silent(explanation.asked),
-        Text("\nRivals", style="bold"),
-        *(Text(line, overflow="fold") for line in wording.against(explanation)),
+        _shown("\nRivals", style="bold"),
+        *(_shown(line, overflow="fold") for line in wording.against(explanation)),
     ]
     return Group(*parts)
 
@@ -81,41 +101,45 @@ def _comparison(explanation: Explanation, rows: Sequence[wording.Row]) -> Table:
     if explanation.rival is not None:
         names.append((wording.rival_name(explanation), explanation.rival.target))
     for role, target in names:
-        title = Text(f"{role}\n", style="bold") + Text(target.short, style="dim")
+        title = _shown(f"{role}\n", style="bold") + _shown(target.short, style="dim")
         table.add_column(title, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row[: 1 + len(names)]))
+        table.add_row(*(_shown(cell) for cell in row[: 1 + len(names)]))
     return table
 
 
 def _evidence(explanation: Explanation, with_numbers: bool) -> Iterator[RenderableType]:
     groups = wording.grouped(explanation.asked.contributions)
-    yield Text(f"\nEvidence for {wording.heading(explanation)}", style="bold")
-    yield Text(wording.grounds(explanation), style="dim")
+    yield _shown(f"\nEvidence for {wording.heading(explanation)}", style="bold")
+    yield _shown(wording.grounds(explanation), style="dim")
     if not groups:
-        yield Text("No neighbour supports the pair.")
+        yield _shown("No neighbour supports the pair.")
         return
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     for group in groups[:MOST_GROUPS]:
-        share = Text(wording.percent(group.share), style="bold")
+        share = _shown(wording.percent(group.share), style="bold")
         table.add_row(share, _group(group, with_numbers))
     yield table
     if len(groups) > MOST_GROUPS:
         rest = sum(group.share for group in groups[MOST_GROUPS:])
-        yield Text(f"and {len(groups) - MOST_GROUPS} more ({wording.percent(rest)})", style="dim")
+        yield _shown(
+            f"and {len(groups) - MOST_GROUPS} more ({wording.percent(rest)})",
+            style="dim",
+        )
 
 
 def _group(group: wording.Group, with_numbers: bool) -> Text:
     label = ", training link" if group.is_label else ""
-    names = f"{group.neighbour.short} = {group.counterpart.short}"
+    names = wording.group_title(group)
     lines = [wording.relations_text(group)]
     if with_numbers:
-        lines = [f"{wording.paths(one)}\n{wording.numbers(one)}" for one in group.pieces]
-    return Text.assemble(
-        (names, "cyan"), f"  {wording.number(group.prob)}{label}\n", "\n".join(lines)
-    )
+        lines = [
+            f"{wording.paths(one)}\n{wording.numbers(one)}" for one in group.pieces
+        ]
+    prob = f"  {wording.number(group.prob)}{label}\n"
+    return Text.assemble((printable(names), "cyan"), prob, printable("\n".join(lines)))
 
 
 def _silent(case: Case) -> Iterator[RenderableType]:
@@ -123,10 +147,12 @@ def _silent(case: Case) -> Iterator[RenderableType]:
         if not found:
             continue
         title = f"\nNeighbours of the {side} that do not support it: {len(found)}"
-        lines = [Text(wording.silent(one), overflow="fold") for one in found[:MOST_SILENT]]
+        lines = [
+            _shown(wording.silent(one), overflow="fold") for one in found[:MOST_SILENT]
+        ]
         if len(found) > MOST_SILENT:
-            lines.append(Text(f"and {len(found) - MOST_SILENT} more", style="dim"))
-        yield Group(Text(title, style="bold"), Padding(Group(*lines), (0, 0, 0, 2)))
+            lines.append(_shown(f"and {len(found) - MOST_SILENT} more", style="dim"))
+        yield Group(_shown(title, style="bold"), Padding(Group(*lines), (0, 0, 0, 2)))
 
 
 def _without_empty(fields: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -39,7 +39,10 @@ def stated_terms(schema: Schema) -> list[tuple[str, str, list[TermMatch]]]:
         ("Relations that correspond", "relations.tsv", schema.relations),
         ("Classes that correspond", "classes.tsv", schema.classes),
     )
-    stated = [(title, file, [row for row in rows if row.mapping]) for title, file, rows in parts]
+    stated = [
+        (title, file, [row for row in rows if row.mapping])
+        for title, file, rows in parts
+    ]
     return [part for part in stated if part[2]]
 
 
@@ -50,15 +53,20 @@ def heading(explanation: Explanation) -> str:
 
 def verdict(explanation: Explanation) -> str:
     """Describe the decision of the run in one or two sentences."""
-    asked, source = explanation.asked, explanation.source.short
+    asked = explanation.asked
+    source = explanation.source.short
     if explanation.is_matched:
         decision = f"The run matches {source} to {asked.target.short}"
         if explanation.is_labelled:
             return f"{decision}: it is a training link."
+        if asked.link == "validation" and explanation.answer_prob == 1:
+            return f"{decision}: it is a link that the run was given."
         decision = f"{decision} with probability {number(explanation.answer_prob)}."
         is_best = asked.rank in (1, None)
         return (
-            decision if is_best else f"{decision} {_rank(asked)} The decoding selected it anyway."
+            decision
+            if is_best
+            else f"{decision} {_rank(asked)} The decoding selected it anyway."
         )
     if explanation.answer is None:
         decision = f"The run leaves {source} unmatched."
@@ -88,14 +96,18 @@ def truth(explanation: Explanation) -> str:
 
 def grounds(explanation: Explanation) -> str:
     """Describe which rule the evidence comes from, and whether the run used it."""
-    if explanation.rule_used:
-        return f"Evidence from {explanation.rule}, using the final beliefs in the neighbours."
-    return f"Evidence from the {explanation.rule}. It had no influence on the result."
+    grounds = f"Values and neighbours of both entities that match, weighed by {explanation.rule}."
+    return (
+        grounds
+        if explanation.rule_used
+        else f"{grounds} They had no influence on the result."
+    )
 
 
 def rival_name(explanation: Explanation) -> str:
     """Return the name of the other candidate in the text."""
-    asked, rival = explanation.asked.rank, explanation.rival
+    asked = explanation.asked.rank
+    rival = explanation.rival
     if rival is None or rival.rank is None:
         return "runner-up"
     if asked is not None and asked <= rival.rank:
@@ -123,12 +135,25 @@ def grouped(contributions: Sequence[Contribution]) -> list[Group]:
     for ends, found in pieces.items():
         share = sum(one.share for one in found)
         first = found[0]
-        groups.append(Group(*ends, first.neighbour_prob, share, first.is_label, tuple(found)))
+        groups.append(
+            Group(*ends, first.neighbour_prob, share, first.is_label, tuple(found))
+        )
     return sorted(groups, key=lambda group: -group.share)
+
+
+def group_title(group: Group) -> str:
+    """Return what matches: two neighbours, two values, or the words that both entities share."""
+    shared = group.pieces[0].shared_words
+    if not shared:
+        return f"{group.neighbour.short} = {group.counterpart.short}"
+    words = "1 word" if len(shared) == 1 else f"{len(shared)} words"
+    return f"{words} in common: {listed(shared)}"
 
 
 def relations_text(group: Group) -> str:
     """Return the relations with most evidence, and how many more there are."""
+    if group.pieces[0].shared_words:
+        return "in all their values"
     left = len(group.pieces) - 1
     more = f" and {left} more relation{'s' if left > 1 else ''}" if left else ""
     return f"{paths(group.pieces[0])}{more}"
@@ -225,7 +250,8 @@ def silent(one: Unmatched) -> str:
 
 def against(explanation: Explanation) -> list[str]:
     """Return what speaks against each candidate: missing support and rival claims."""
-    cases, supporters = _cases(explanation), (explanation.only_asked, explanation.only_rival)
+    cases = _cases(explanation)
+    supporters = (explanation.only_asked, explanation.only_rival)
     return [
         *(
             f"Only {case.target.short} is supported by {listed([one.short for one in only])}."

@@ -1,22 +1,40 @@
 """What differs between runs (settings, metrics and test links), as text and as an HTML page."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from emea.data.arrays import FloatArray
 from emea.data.protocol import seen_links
-from emea.errors import DataError
+from emea.errors import DataError, UserError
 from emea.evaluation.metrics import link_scores, paired_p
 from emea.results.page import template_environment
 from emea.results.recorded_run import RecordedRun, number_at
 
-NO_EFFECT = ("tracking.", "skip_recorded", "study", "data.root", "trust", "initial_from")
+NO_EFFECT = (
+    "tracking.",
+    "skip_recorded",
+    "study",
+    "data.root",
+    "trust",
+    "initial_from",
+)
 """Beginnings of settings that do not change results."""
 
-PROVENANCE = ("commit", "dirty", "torch", "machine", "gpu", "cpu_count", "data_checksum")
+PROVENANCE = (
+    "commit",
+    "dirty",
+    "torch",
+    "machine",
+    "gpu",
+    "cpu_count",
+    "data_checksum",
+)
 """Tags that are shown if they differ."""
 
 SCORES = ("hit@1", "hit@5", "hit@10", "mrr", "mr")
@@ -24,6 +42,7 @@ METRICS = (
     *(f"initial.{name}" for name in SCORES),
     *(f"final.{name}" for name in SCORES),
     *(f"final.all_targets.{name}" for name in SCORES),
+    "one_to_one.hit@1",
     *(f"answer.{name}" for name in ("precision", "recall", "f1")),
     "calibration.ece",
     "seconds.total",
@@ -48,6 +67,15 @@ class Row(NamedTuple):
     values: tuple[Any, ...]
 
 
+class Example(NamedTuple):
+    """A test link that one run ranks first and the other does not, with its rank in both runs."""
+
+    source: str
+    target: str
+    before: float
+    after: float
+
+
 @dataclass(frozen=True)
 class PairedTest:
     """A run against the first one, link by link.
@@ -60,6 +88,9 @@ class PairedTest:
             paired two-tailed t-test.
         counts: The numbers of links that only this run (won), only the first run (lost), both and
             neither of them rank first.
+        won: Examples of links that only this run ranks first, those with the largest change first.
+        lost: Examples of links that only the first run ranks first.
+        no_examples: Why examples have no names; empty if they have.
     """
 
     label: str
@@ -67,6 +98,9 @@ class PairedTest:
     num_links: int = 0
     changes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    won: tuple[Example, ...] = ()
+    lost: tuple[Example, ...] = ()
+    no_examples: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,8 +124,12 @@ class Comparison:
     protocols: tuple[str, ...]
 
 
-def compare(runs: Sequence[RecordedRun]) -> Comparison:
+def compare(runs: Sequence[RecordedRun], num_examples: int = 0) -> Comparison:
     """Compare runs with the first of them.
+
+    Args:
+        runs: The runs.
+        num_examples: Number of links won, and of links lost, to name; with 0 no data is read.
 
     Raises:
         DataError: If there are fewer than two runs.
@@ -101,15 +139,20 @@ def compare(runs: Sequence[RecordedRun]) -> Comparison:
     settings = [_effective(run.header["params"]) for run in runs]
     labels = tuple(run.name for run in runs)
     if len(set(labels)) < len(labels):
-        labels = tuple(f"{label} ({number})" for number, label in enumerate(labels, start=1))
+        labels = tuple(
+            f"{label} ({number})" for number, label in enumerate(labels, start=1)
+        )
     protocols = [str(run.metrics.get("protocol", "unknown")) for run in runs]
-    metrics = [Row(path, tuple(number_at(one.metrics, path) for one in runs)) for path in METRICS]
+    metrics = [
+        Row(path, tuple(number_at(one.metrics, path) for one in runs))
+        for path in METRICS
+    ]
     return Comparison(
         labels=labels,
         settings=_differing(settings, sorted({key for one in settings for key in one})),
         provenance=_differing([_short(run.header["tags"]) for run in runs], PROVENANCE),
         metrics=tuple(row for row in metrics if set(row.values) != {None}),
-        tests=tuple(paired_test(runs[0], run) for run in runs[1:]),
+        tests=tuple(paired_test(runs[0], run, num_examples) for run in runs[1:]),
         protocols=tuple(f"{name} ({seen_links(name)})" for name in protocols),
     )
 
@@ -126,30 +169,63 @@ def _short(tags: Mapping[str, str]) -> dict[str, str]:
     return {name: tag[:10] if name in shortened else tag for name, tag in tags.items()}
 
 
-def _differing(values: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Row, ...]:
+def _differing(
+    values: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> tuple[Row, ...]:
     rows = [Row(name, tuple(one.get(name) for one in values)) for name in names]
-    return tuple(row for row in rows if any(value != row.values[0] for value in row.values))
+    return tuple(
+        row for row in rows if any(value != row.values[0] for value in row.values)
+    )
 
 
-def paired_test(first: RecordedRun, other: RecordedRun) -> PairedTest:
+def paired_test(
+    first: RecordedRun, other: RecordedRun, num_examples: int = 0
+) -> PairedTest:
     """Compare two runs link by link, if they ranked the same test links in the same order."""
     ranks = first.ranks(), other.ranks()
     problem = _pairing_problem((first, other), ranks)
     if problem:
         return PairedTest(other.name, problem)
-    before, after = (_all_ranks(run, one) for run, one in zip((first, other), ranks, strict=True))
+    before, after = (
+        _all_ranks(run, one) for run, one in zip((first, other), ranks, strict=True)
+    )
     changes = {}
     for name in ("hit@1", "mrr"):
-        old, new = link_scores(before, name), link_scores(after, name)
+        old = link_scores(before, name)
+        new = link_scores(after, name)
         changes[name] = float((new - old).mean()), paired_p(new, old)
-    was_right, is_right = before <= 1, after <= 1
+    was_right = before <= 1
+    is_right = after <= 1
     counts = {
         "won": int((is_right & ~was_right).sum()),
         "lost": int((was_right & ~is_right).sum()),
         "both": int((was_right & is_right).sum()),
         "neither": int((~was_right & ~is_right).sum()),
     }
-    return PairedTest(other.name, "", len(before), changes, counts)
+    test = PairedTest(other.name, "", len(before), changes, counts)
+    if num_examples <= 0:
+        return test
+    try:
+        names = first.read_names()
+    except UserError as error:
+        return replace(test, no_examples=str(error))
+    won = _largest_changes(before, after, is_right & ~was_right)[:num_examples]
+    lost = _largest_changes(before, after, was_right & ~is_right)[:num_examples]
+    return replace(
+        test,
+        won=tuple(Example(*names[link], before[link], after[link]) for link in won),
+        lost=tuple(Example(*names[link], before[link], after[link]) for link in lost),
+    )
+
+
+def _largest_changes(
+    before: FloatArray, after: FloatArray, chosen: NDArray[np.bool_]
+) -> list[int]:
+    """Return the chosen links, those that the worse run ranks lowest first; ties by position."""
+    places = np.flatnonzero(chosen)
+    worse = np.maximum(before[places], after[places])
+    order = np.argsort(-worse, kind="stable")
+    return [int(place) for place in places[order]]
 
 
 def _all_ranks(run: RecordedRun, ranks: FloatArray | None) -> FloatArray:
@@ -161,7 +237,8 @@ def _all_ranks(run: RecordedRun, ranks: FloatArray | None) -> FloatArray:
 
 
 def _pairing_problem(
-    runs: tuple[RecordedRun, RecordedRun], ranks: tuple[FloatArray | None, FloatArray | None]
+    runs: tuple[RecordedRun, RecordedRun],
+    ranks: tuple[FloatArray | None, FloatArray | None],
 ) -> str:
     """Return why the links of two runs cannot be compared; empty if they can."""
     links = {run.tested_links() for run in runs}
@@ -183,7 +260,9 @@ def as_text(comparison: Comparison) -> str:
     )
     for title, head, rows, show in sections:
         table = [[row.name, *map(show, row.values)] for row in rows]
-        parts.append(f"{title}\n{_aligned([head, *labels], table)}" if rows else f"{title}: none")
+        parts.append(
+            f"{title}\n{_aligned([head, *labels], table)}" if rows else f"{title}: none"
+        )
     parts += [_test_text(test) for test in comparison.tests]
     return "\n\n".join(parts)
 
@@ -192,7 +271,8 @@ def verdicts(comparison: Comparison) -> list[str]:
     """Say for each run after the first whether it ranks the test links better."""
     first, *others = comparison.labels
     return [
-        _verdict(first, label, test) for label, test in zip(others, comparison.tests, strict=True)
+        _verdict(first, label, test)
+        for label, test in zip(others, comparison.tests, strict=True)
     ]
 
 
@@ -223,9 +303,56 @@ def _test_text(test: PairedTest) -> str:
     for metric, (change, p) in test.changes.items():
         lines.append(f"  {TITLES[metric]} {change:+.4f}, {shown_p(p)}")
     lines.append(
-        "  links won {won}, lost {lost}, both right {both}, neither {neither}".format(**test.counts)
+        "  links won {won}, lost {lost}, both right {both}, neither {neither}".format(
+            **test.counts
+        )
     )
+    for kind, examples in (("won", test.won), ("lost", test.lost)):
+        lines += [f"  {kind}: {example_text(one)}" for one in examples]
+    if test.no_examples:
+        lines.append(f"  no links are named: {test.no_examples}")
     return "\n".join([*lines, f"  {CAUTION}"])
+
+
+def example_text(example: Example) -> str:
+    """Return a link with its ranks in both runs."""
+    ranks = f"rank {example.before:,.15g} -> {example.after:,.15g}"
+    return f"{example.source} = {example.target} ({ranks})"
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Return the comparison as CSV with the columns section, name, run and value."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("section", "name", "run", "value"))
+    sections = {
+        "protocol": (Row("protocol", comparison.protocols),),
+        "setting": comparison.settings,
+        "provenance": comparison.provenance,
+        "metric": comparison.metrics,
+    }
+    for section, rows in sections.items():
+        for row in rows:
+            for label, value in zip(comparison.labels, row.values, strict=True):
+                writer.writerow((section, row.name, label, value))
+    for label, test in zip(comparison.labels[1:], comparison.tests, strict=True):
+        for name, value in _test_values(test):
+            writer.writerow(("test", name, label, value))
+    return buffer.getvalue()
+
+
+def _test_values(test: PairedTest) -> Iterator[tuple[str, str | float]]:
+    """Yield the numbers of a test by name, and its examples."""
+    if test.problem:
+        yield "problem", test.problem
+        return
+    yield "links", test.num_links
+    for metric, (change, p) in test.changes.items():
+        yield f"{metric} change", change
+        yield f"{metric} p", p
+    yield from test.counts.items()
+    yield from (("won link", example_text(one)) for one in test.won)
+    yield from (("lost link", example_text(one)) for one in test.lost)
 
 
 def as_html(comparison: Comparison) -> str:
@@ -233,6 +360,7 @@ def as_html(comparison: Comparison) -> str:
     environment = template_environment("emea.results")
     environment.filters |= {
         "value": shown_value,
+        "example": example_text,
         "number": shown_number,
         "p": shown_p,
     }

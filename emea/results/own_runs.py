@@ -1,4 +1,4 @@
-"""The report of a user's own runs: a table of all runs."""
+"""The report of a user's own runs: the best run of each pair, and a table of all runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,22 +7,39 @@ from typing import NamedTuple
 from emea.errors import writing
 from emea.record.checked_files import write_atomic
 from emea.record.markdown import markdown_table
+from emea.record.run_record import COMMAND_TAG
 from emea.results.page import html_document, page_style, resource, template_environment
 from emea.results.recorded_run import RecordedRun, number_at
 
-PAGE = "report.html"
+PAGE, TABLE = "report.html", "runs/results.md"
 TITLE = "Your runs"
 COLUMNS = {
     "Hit@1 before": ("initial.hit@1", "{:.4f}"),
     "Hit@1": ("final.hit@1", "{:.4f}"),
+    "Hit@1 one-to-one": ("one_to_one.hit@1", "{:.4f}"),
     "MRR": ("final.mrr", "{:.4f}"),
     "MR": ("final.mr", "{:.1f}"),
     "seconds": ("seconds.total", "{:.0f}"),
 }
-IDENTITY = {"pair": "data", "model": "model", "rule": "rule", "em": "em", "protocol": "protocol"}
+IDENTITY = {
+    "pair": "data",
+    "model": "model",
+    "rule": "rule",
+    "em": "em",
+    "protocol": "protocol",
+}
+COMMAND = "command"
 NOTE = (
     "Hit@1, MRR and MR are among test targets, before and after EM. They are empty if a run had no "
-    "test links."
+    "test links. *Hit@1 one-to-one* is after EM and one-to-one inference, in which source entities "
+    "compete for targets. The command repeats a run, or the sweep that a run belongs to."
+)
+
+BEST_TITLE = "Best runs"
+BEST_COLUMNS = ("pair", "ratio", "protocol", "best run", "Hit@1", "runs")
+BEST_NOTE = (
+    "The run with the highest Hit@1 on test links for each pair, ratio and protocol. Choose "
+    "settings on validation links, not with this table."
 )
 
 
@@ -40,31 +57,64 @@ def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> None:
     Raises:
         DataError: If the folder is not writable.
     """
-    counts, table = run_counts(runs), all_runs(runs)
-    texts = [f"# {TITLE}", counts, NOTE, markdown_table([*table.columns], table.rows)]
+    counts = run_counts(runs)
+    sections = [("All runs", NOTE, all_runs(runs))]
+    best = best_runs(runs)
+    if best.rows:
+        sections.insert(0, (BEST_TITLE, BEST_NOTE, best))
+    texts = [f"# {TITLE}", counts]
+    for title, note, table in sections:
+        texts += [f"## {title}", note, markdown_table([*table.columns], table.rows)]
     template = template_environment("emea.results").get_template("own_runs.html")
-    body = template.render(title=TITLE, counts=counts, note=NOTE, table=table)
-    page = html_document(TITLE, body, page_style(), [resource("emea.results", "page.js")])
+    body = template.render(title=TITLE, counts=counts, sections=sections)
+    page = html_document(
+        TITLE, body, page_style(), [resource("emea.results", "page.js")]
+    )
     with writing(out):
-        write_atomic(out / "runs" / "results.md", "\n\n".join(texts) + "\n")
+        write_atomic(out / TABLE, "\n\n".join(texts) + "\n")
         write_atomic(out / PAGE, page)
 
 
 def run_counts(runs: Sequence[RecordedRun]) -> str:
     """Say how many runs there are, and how many of them have test links."""
     num_measured = sum(bool(_shown(run, "Hit@1")) for run in runs)
-    return f"{len(runs)} finished runs, {num_measured} of them with test links."
+    finished = "1 finished run" if len(runs) == 1 else f"{len(runs)} finished runs"
+    return f"{finished}, {num_measured} of them with test links."
 
 
 def all_runs(runs: Sequence[RecordedRun]) -> RunTable:
     """Return a table of all runs by their start time."""
     rows = [_row(run) for run in sorted(runs, key=lambda run: run.started)]
-    return RunTable(("run", *IDENTITY, *COLUMNS), frozenset({"run", *IDENTITY}), rows)
+    text = frozenset({"run", *IDENTITY, COMMAND})
+    return RunTable(("run", *IDENTITY, *COLUMNS, COMMAND), text, rows)
+
+
+def best_runs(runs: Sequence[RecordedRun]) -> RunTable:
+    """Return the run with the highest Hit@1 on test links for each pair, ratio and protocol."""
+    groups: dict[tuple[str, str, str], list[RecordedRun]] = {}
+    for run in runs:
+        if not _shown(run, "Hit@1"):
+            continue
+        ratio = number_at(run.metrics, "ratio")
+        share = (
+            f"{ratio:.4g}" if ratio is not None else str(run.metrics.get("split") or "")
+        )
+        place = (str(run.metrics.get("data")), share, str(run.metrics.get("protocol")))
+        groups.setdefault(place, []).append(run)
+    rows = []
+    for place, members in sorted(groups.items()):
+        best = max(
+            members, key=lambda run: number_at(run.metrics, "final.hit@1") or 0.0
+        )
+        rows.append([*place, best.name, _shown(best, "Hit@1"), str(len(members))])
+    return RunTable(BEST_COLUMNS, frozenset(BEST_COLUMNS[:4]), rows)
 
 
 def _row(run: RecordedRun) -> list[str]:
     shown = [str(run.metrics.get(key) or "") for key in IDENTITY.values()]
-    return [run.name, *shown, *(_shown(run, title) for title in COLUMNS)]
+    metrics = [_shown(run, title) for title in COLUMNS]
+    command = run.header["tags"].get(COMMAND_TAG, "")
+    return [run.name, *shown, *metrics, command]
 
 
 def _shown(run: RecordedRun, title: str) -> str:

@@ -42,10 +42,17 @@ def html_document(
         f"style-src '{_digest(style)}'"
     )
     if scripts:
-        policy += "; script-src " + " ".join(f"'{_digest(script)}'" for script in scripts)
+        policy += "; script-src " + " ".join(
+            f"'{_digest(script)}'" for script in scripts
+        )
     frame = template_environment("emea.results").get_template("frame.html")
     return frame.render(
-        title=title, policy=policy, body=Markup(body), style=style, scripts=scripts, kind=kind
+        title=title,
+        policy=policy,
+        body=Markup(body),
+        style=style,
+        scripts=scripts,
+        kind=kind,
     )
 
 
@@ -61,12 +68,3 @@ def resource(package: str, name: str) -> str:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
-
-
-@cache
-def vega_bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle(snippet=None)  # type: ignore[arg-type]
-    return bundle.replace("</script", "<\\/script")

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from emea.config.instantiate import check_trusted
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
+from emea.record.pair_file import pair_of_run
 from emea.record.run_folder import (
     METRICS_FILE,
     RANKS_FILE,
+    read_config,
     read_metrics,
     read_ranks,
 )
@@ -36,14 +39,18 @@ class RecordedRun:
         header: The content of ``run.json``.
         read_ranks: Reads the ranks of the test links at a stage, if they were recorded.
         read_links: Reads the checksum of the test links, if it was recorded.
+        read_names: Reads the names of both entities of each ranked test link from the data.
     """
 
     name: str
     study: str
     metrics: dict[str, Any]
     header: dict[str, Any]
-    read_ranks: Callable[[str], FloatArray | None] = field(default=lambda stage: None, repr=False)
+    read_ranks: Callable[[str], FloatArray | None] = field(
+        default=lambda stage: None, repr=False
+    )
     read_links: Callable[[], str | None] = field(default=lambda: None, repr=False)
+    read_names: Callable[[], list[tuple[str, str]]] = field(default=list, repr=False)
 
     @property
     def run_id(self) -> str:
@@ -58,14 +65,17 @@ class RecordedRun:
     def ranks(self, stage: str = "final") -> FloatArray | None:
         """Return the rank of each test link's target among test targets, if it was recorded."""
         # without EM, the initial and the final ranking are the same
-        return self.read_ranks("final" if self.metrics.get("method") == "neural" else stage)
+        return self.read_ranks(
+            "final" if self.metrics.get("method") == "neural" else stage
+        )
 
     def tested_links(self) -> tuple[str, str] | None:
         """Return the checksums of the data and of the test links that the ranks belong to.
 
         Ranks of two runs can be paired if these are equal. ``None`` means that they are unknown.
         """
-        data, links = self.header["tags"].get("data_checksum"), self.read_links()
+        data = self.header["tags"].get("data_checksum")
+        links = self.read_links()
         return None if data is None or links is None else (data, links)
 
 
@@ -84,8 +94,10 @@ def number_at(metrics: Mapping[str, Any], path: str) -> float | None:
 
 def load_run(folder: Path) -> RecordedRun:
     """Read a run folder."""
-    metrics, header = read_metrics(folder), {**read_run_file(folder), **asdict(read_header(folder))}
-    name, study = str(header.get("name", "")), str(header["params"].get("study", ""))
+    metrics = read_metrics(folder)
+    header = {**read_run_file(folder), **asdict(read_header(folder))}
+    name = str(header.get("name", ""))
+    study = str(header["params"].get("study", ""))
     has_ranks = (folder / RANKS_FILE).exists()
     return RecordedRun(
         name,
@@ -104,7 +116,28 @@ def load_compared_run(folder: Path) -> RecordedRun:
         UserError: If there is no run, or it is unfinished or damaged.
     """
     check_finished(folder)
-    return replace(load_run(folder), name=folder.resolve().name)
+    run = load_run(folder)
+    return replace(
+        run, name=folder.resolve().name, read_names=partial(_link_names, folder)
+    )
+
+
+def _link_names(folder: Path) -> list[tuple[str, str]]:
+    """Return the names of the ranked test links of a run.
+
+    Raises:
+        UserError: If the data cannot be read, or changed since the run.
+    """
+    config = read_config(folder)
+    config.trust = []  # the list in an untrusted folder does not count
+    check_trusted(config)
+    pair = pair_of_run(folder, config)
+    if pair.checksum() != read_header(folder).tags.get("data_checksum"):
+        raise DataError(f"the data of {pair.name} changed since the run in {folder}")
+    links = read_ranks(folder)[0]["links"]
+    sources = pair.source.all_entity_names
+    targets = pair.target.all_entity_names
+    return [(sources[source], targets[target]) for source, target in links.tolist()]
 
 
 def _ranks_in(folder: Path, stage: str) -> FloatArray | None:
@@ -123,7 +156,9 @@ def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
         places = [file.parent for file in sorted(folder.glob(f"**/{METRICS_FILE}"))]
         places = list(filter(is_run_folder, places))
         if not places:
-            raise DataError(f"{folder} contains no finished run ({METRICS_FILE} and {RUN_FILE})")
+            raise DataError(
+                f"{folder} contains no finished run ({METRICS_FILE} and {RUN_FILE})"
+            )
         for place in places:
             run = load_run(place)
             distinct.setdefault(run.run_id or str(place.resolve()), run)

@@ -24,7 +24,9 @@ def target(number: int) -> Entity:
     return Entity(number, f"Target_&_{number}")
 
 
-def piece(neighbour: int, counterpart: int, share: float, is_label: bool = False) -> Contribution:
+def piece(
+    neighbour: int, counterpart: int, share: float, is_label: bool = False
+) -> Contribution:
     return Contribution(
         neighbour=source(neighbour),
         counterpart=target(counterpart),
@@ -41,9 +43,13 @@ def piece(neighbour: int, counterpart: int, share: float, is_label: bool = False
     )
 
 
-def silent(entity: Entity, believed: Entity | None = None, is_neighbour: bool = False) -> Unmatched:
+def silent(
+    entity: Entity, believed: Entity | None = None, is_neighbour: bool = False
+) -> Unmatched:
     relations = (Relation("likes", inverse=False), Relation("hates", inverse=True))
-    return Unmatched(entity, relations, believed, 0.3 if believed else 0.0, is_neighbour)
+    return Unmatched(
+        entity, relations, believed, 0.3 if believed else 0.0, is_neighbour
+    )
 
 
 def case(number: int, pieces: tuple[Contribution, ...], **changes: object) -> Case:
@@ -74,7 +80,9 @@ def explanation(**changes: object) -> Explanation:
     made = Explanation(
         source=source(1),
         asked=case(1, pieces),
-        rival=case(2, pieces[1:2], rank=2, final_prob=0.1, link=None, claims=(), num_claims=0),
+        rival=case(
+            2, pieces[1:2], rank=2, final_prob=0.1, link=None, claims=(), num_claims=0
+        ),
         only_asked=(source(12),),
         only_rival=(),
         answer=target(1),

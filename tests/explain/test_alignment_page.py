@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 from emea.answer.decision import Decision
+from emea.data.attributes import AttributeTriples
 from emea.explain import page_content as page_content_module
 from emea.explain import wording
 from emea.explain.alignment_page import (
@@ -30,6 +32,9 @@ from emea.suggest import reason, suggest
 
 from ..finished_runs import Finished
 
+NUM_ROWS = 150
+"""Source entities of the runs."""
+
 CONTENT = re.compile(r'id="content">([^<]*)<')
 
 
@@ -40,8 +45,12 @@ def run(finished: Finished) -> FinishedRun:
     source, target = plain.pair.source, plain.pair.target
     pair = replace(
         plain.pair,
-        source=replace(source, entity_names=[f"<b>{n}" for n in range(source.num_entities)]),
-        target=replace(target, entity_names=[f'"{n}"&' for n in range(target.num_entities)]),
+        source=replace(
+            source, entity_names=[f"<b>{n}" for n in range(source.num_entities)]
+        ),
+        target=replace(
+            target, entity_names=[f'"{n}"&' for n in range(target.num_entities)]
+        ),
     )
     return replace(plain, pair=pair)
 
@@ -49,13 +58,17 @@ def run(finished: Finished) -> FinishedRun:
 @pytest.fixture
 def explainer(run: FinishedRun, finished: Finished) -> Explainer:
     found = Explainer(run)
-    found.__dict__["answers"] = Explainer(finished("dual")).answers  # its file has other names
+    found.__dict__["answers"] = Explainer(
+        finished("dual")
+    ).answers  # its file has other names
     return found
 
 
 @pytest.fixture
 def page(explainer: Explainer, tmp_path: Path) -> Path:
-    write_page(run_page(explainer, tmp_path / "a folder"), tmp_path / "page.html", False)
+    write_page(
+        run_page(explainer, tmp_path / "a folder"), tmp_path / "page.html", False
+    )
     return tmp_path / "page.html"
 
 
@@ -74,7 +87,20 @@ def content_of(page: str) -> dict[str, Any]:
     return content
 
 
-@pytest.mark.parametrize("kind", ["dual", "one_to_one", "paper", "paris", "none", "mutual"])
+def test_entities_to_label_have_all_their_candidates(
+    review: Path, explainer: Explainer
+) -> None:
+    starts, targets, _ = content_of(review.read_text(encoding="utf-8"))["candidates"]
+    suggestions = suggest(explainer, 3)
+    assert any(one.candidates[0][1] < 0.001 for one in suggestions)
+    for one in suggestions:
+        shown = targets[starts[one.source] : starts[one.source + 1]]
+        assert shown == [target for target, _ in one.candidates]
+
+
+@pytest.mark.parametrize(
+    "kind", ["dual", "one_to_one", "paper", "paris", "none", "mutual"]
+)
 def test_the_rows_are_the_alignment(kind: str, finished: Finished) -> None:
     run = finished(kind)
     explainer = Explainer(run)
@@ -84,9 +110,14 @@ def test_the_rows_are_the_alignment(kind: str, finished: Finished) -> None:
     matches = {source: (target, prob) for source, target, prob in shown if target >= 0}
     assert matches == explainer.answers
     num_source = run.pair.source.num_entities
-    assert rows["sources"] == list(range(num_source)) and len(set(rows["sources"])) == num_source
+    assert (
+        rows["sources"] == list(range(num_source))
+        and len(set(rows["sources"])) == num_source
+    )
     given = [
-        source for source, is_given in zip(rows["sources"], rows["given"], strict=True) if is_given
+        source
+        for source, is_given in zip(rows["sources"], rows["given"], strict=True)
+        if is_given
     ]
     assert given == sorted(run.labels[:, 0].tolist())
     assert content["judged"][1]["links"] == run.split.test.tolist()
@@ -98,12 +129,16 @@ def test_an_entity_with_several_matches_has_several_rows(
     run = finished("dual")
     num_source = run.pair.source.num_entities
     targets = torch.arange(2 * num_source).reshape(-1, 2) % run.pair.target.num_entities
-    probs = torch.tensor([[0.9, 0.4], [0.0, 0.8], [0.0, 0.0]]).repeat(num_source, 1)[:num_source]
+    probs = torch.tensor([[0.9, 0.4], [0.0, 0.8], [0.0, 0.0]]).repeat(num_source, 1)[
+        :num_source
+    ]
     both = Decision(run.beliefs, Beliefs(targets, probs), run.labels[:0], 0.0)
     monkeypatch.setattr(page_content_module, "run_decision", lambda *_: both)
     rows = page_content(Explainer(run), (), with_test=True)["rows"]
     assert rows["sources"][:4] == [0, 0, 1, 2] and rows["targets"][:4] == [0, 1, 3, -1]
-    assert rows["probs"][:4] == pytest.approx([0.9, 0.4, 0.8, 0.0]) and not any(rows["given"])
+    assert rows["probs"][:4] == pytest.approx([0.9, 0.4, 0.8, 0.0]) and not any(
+        rows["given"]
+    )
 
 
 def test_a_review_knows_nothing_of_test_links_and_names_are_escaped(
@@ -132,7 +167,9 @@ def test_the_evidence_is_that_of_the_explanation(
     visit: Any, page: Path, explainer: Explainer
 ) -> None:
     shown = visit.open(page)
-    for source in np.random.default_rng(0).permutation(explainer.run.pair.source.num_entities)[:8]:
+    for source in np.random.default_rng(0).permutation(
+        explainer.run.pair.source.num_entities
+    )[:8]:
         open_row(shown, int(source))
         found = explainer(int(source), explainer.best_target(int(source)) or 0).asked
         expected = [
@@ -142,7 +179,9 @@ def test_the_evidence_is_that_of_the_explanation(
         lines = shown.locator("#pane ul:has(> li > meter) > li")
         if len(expected) > 12:
             shown.locator("#pane ul:has(> li > meter) > li > button").click()
-        texts = [" ".join(text.split("\n")[0].split()) for text in lines.all_inner_texts()]
+        texts = [
+            " ".join(text.split("\n")[0].split()) for text in lines.all_inner_texts()
+        ]
         assert len(texts) == len(expected)
         named = [re.sub(r" (given link|match .*)$", "", text) for text in texts]
         assert sorted(named) == sorted(expected)
@@ -179,17 +218,27 @@ def test_asked_pairs_have_their_numbers_and_a_drawing(
     groups = wording.grouped(told[0].asked.contributions)
     sides = {one.neighbour for one in groups}, {one.counterpart for one in groups}
     assert picture.locator("line.link").evaluate_all(IS_DRAWN)
-    assert max(map(len, sides)) > 12 or picture.locator("line.link").count() == len(groups)
+    assert max(map(len, sides)) > 12 or picture.locator("line.link").count() == len(
+        groups
+    )
     frame = picture.bounding_box()
     for box in (text.bounding_box() for text in picture.locator("text").all()):
-        assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+        assert (
+            frame["x"] <= box["x"]
+            and box["x"] + box["width"] <= frame["x"] + frame["width"]
+        )
     shown.keyboard.press("Escape")
     assert picture.count() == 0
     assert visit.errors == [] and len(visit.requests) == 1
 
 
 def open_row(shown: Any, source: int) -> None:
-    shown.evaluate("source => { document.querySelector('.grid').scrollTop = source * 34 }", source)
+    place = sorted(range(NUM_ROWS), key=str).index(
+        source
+    )  # rows are in the order of the names
+    shown.evaluate(
+        "place => { document.querySelector('.grid').scrollTop = place * 34 }", place
+    )
     shown.locator(f'.row[data-row="{source}"]').click()
 
 
@@ -201,11 +250,16 @@ def saved(shown: Any, button: str) -> list[str]:
 
 
 @pytest.mark.browser
-def test_decisions_are_saved(visit: Any, review: Path, run: FinishedRun, tmp_path: Path) -> None:
+def test_decisions_are_saved(
+    visit: Any, review: Path, run: FinishedRun, tmp_path: Path
+) -> None:
     shown = visit.open(review)
     rows, pane = shown.locator(".row"), shown.locator("#pane")
     known = [*run.labels.tolist(), *run.split.supervision.validation.tolist()]
-    assert rows.count() == 3 and shown.get_by_role("button", name="Save links.tsv").is_disabled()
+    assert (
+        rows.count() == 3
+        and shown.get_by_role("button", name="Save links.tsv").is_disabled()
+    )
     names = [row.locator(".source .name").inner_text() for row in rows.all()]
     rows.nth(0).click()
     assert "Uncertain neighbours" in pane.inner_text()
@@ -234,18 +288,65 @@ def test_decisions_are_saved(visit: Any, review: Path, run: FinishedRun, tmp_pat
     assert links[0] == "source\ttarget" and len(links) == 1 + len(known) + 2
     assert links[-2:] == [f"{names[0]}\t{targets[1]}", f'{names[2]}\t"{free}"&']
     rejected = saved(shown, "Save rejected.tsv")
-    expected = [f"{names[0]}\t{targets[0]}", *(f"{names[1]}\t{other}" for other in others)]
+    expected = [
+        f"{names[0]}\t{targets[0]}",
+        *(f"{names[1]}\t{other}" for other in others),
+    ]
     assert rejected == ["source\ttarget", *expected]
-    command = f"emea update {tmp_path.resolve()} --links links.tsv --rejected rejected.tsv"
+    command = (
+        f"emea update {tmp_path.resolve()} --links links.tsv --rejected rejected.tsv"
+    )
     assert shown.locator("#command").inner_text() == command
     shown.reload()
     assert rows.nth(0).locator(".decision").inner_text() == f"→ {targets[1]}"
-    assert [one for one in visit.requests if not one.startswith(("file:", "blob:"))] == []
+    assert [
+        one for one in visit.requests if not one.startswith(("file:", "blob:"))
+    ] == []
+    assert visit.errors == []
+
+
+def test_a_page_is_small_and_needs_no_chart_library(
+    explainer: Explainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    text = alignment_page(explainer, tmp_path)
+    assert len(text) < 200_000
+    assert text.count("<script>") == 1
+
+
+@pytest.mark.browser
+def test_charts_have_axes_tooltips_and_the_threshold(visit: Any, page: Path) -> None:
+    shown = visit.open(page)
+    charts = shown.locator("figure.chart svg")
+    titles = ["Probabilities", "Reliability", "Precision and recall by threshold"]
+    assert charts.locator("text.title").all_text_contents() == titles
+    names = ["probability", "matches", "stated probability", "share that is right"]
+    assert charts.locator("text.name").all_text_contents() == [
+        *names,
+        "threshold",
+        "share",
+    ]
+    bars = charts.nth(0).locator("rect")
+    counts = [int(one.split()[3]) for one in bars.locator("title").all_text_contents()]
+    rows = content_of(page.read_text(encoding="utf-8"))["rows"]
+    matched = (np.array(rows["targets"]) >= 0) & ~np.array(rows["given"], dtype=bool)
+    assert sum(counts) == matched.sum()
+    shown.get_by_label("Threshold as a number").fill("0.5")
+    shown.wait_for_function(
+        "document.querySelectorAll('.threshold-line')[1].getAttribute('x1') === '150'"
+    )
+    assert charts.locator(".threshold-line").count() == 2
+    assert (
+        len(set(bars.evaluate_all("all => all.map(one => one.getAttribute('fill'))")))
+        == 2
+    )
     assert visit.errors == []
 
 
 @pytest.mark.browser
-def test_the_threshold_filters_and_the_search(visit: Any, page: Path, explainer: Explainer) -> None:
+def test_the_threshold_filters_and_the_search(
+    visit: Any, page: Path, explainer: Explainer
+) -> None:
     shown = visit.open(page)
     assert shown.locator("figure.chart svg").count() == 3
     rows = content_of(page.read_text(encoding="utf-8"))["rows"]
@@ -258,17 +359,27 @@ def test_the_threshold_filters_and_the_search(visit: Any, page: Path, explainer:
         return int(label.removeprefix(name).replace(",", ""))
 
     shown.get_by_role("button", name=re.compile("^Unmatched")).click()
-    assert count("Matched") == accepted.sum() and count("Unmatched") == (~accepted).sum()
-    assert int(shown.locator(".grid").get_attribute("aria-rowcount")) == 1 + (~accepted).sum()
+    assert (
+        count("Matched") == accepted.sum() and count("Unmatched") == (~accepted).sum()
+    )
+    assert (
+        int(shown.locator(".grid").get_attribute("aria-rowcount"))
+        == 1 + (~accepted).sum()
+    )
     counts = np.bincount(np.array(rows["targets"])[accepted])
     assert count("Conflicts") == counts[counts > 1].sum()
-    assert f"{(accepted & ~given).sum()} matches" in shown.locator("#accepted").inner_text()
+    assert (
+        f"{(accepted & ~given).sum()} matches"
+        in shown.locator("#accepted").inner_text()
+    )
     shown.get_by_role("button", name=re.compile("^All")).click()
     shown.get_by_role("columnheader", name="Probability").get_by_role("button").click()
     first = float(shown.locator(".row .probability").first.inner_text())
     assert first == probs.max() and shown.locator("[aria-sort=descending]").count() == 1
     shown.get_by_label("Search").fill("<b>14")
-    found = [n for n in range(explainer.run.pair.source.num_entities) if "14" in str(n)[:2]]
+    found = [
+        n for n in range(explainer.run.pair.source.num_entities) if "14" in str(n)[:2]
+    ]
     assert shown.locator(".row").count() == len(found)
     assert [one for one in visit.requests if not one.startswith("file:")] == []
     assert visit.errors == []
@@ -279,7 +390,9 @@ def test_a_namespace_is_searched_as_a_part_of_an_iri(
     visit: Any, explainer: Explainer, tmp_path: Path
 ) -> None:
     pair = explainer.run.pair
-    names = [f"http://places.example/{number}" for number in range(pair.source.num_entities)]
+    names = [
+        f"http://places.example/{number}" for number in range(pair.source.num_entities)
+    ]
     source = replace(pair.source, entity_names=names)
     pair = replace(pair, source=source)
     text = run_page(Explainer(replace(explainer.run, pair=pair)), tmp_path)
@@ -307,7 +420,10 @@ def test_keyboard_blind_labelling_and_narrow_screens(visit: Any, page: Path) -> 
     known = content_of(page.read_text(encoding="utf-8"))["known"][0]
     open_row(shown, known[0])
     shown.keyboard.press("r")
-    assert f"another link for <b>{known[0]}, and" in shown.locator("#changed").inner_text()
+    said = f"another link for <b>{known[0]}. Save taken_back.tsv, too"
+    assert said in shown.locator("#changed").inner_text()
+    assert "--take-back taken_back.tsv" in shown.locator("#command").inner_text()
+    assert saved(shown, "Save taken_back.tsv")[1].startswith(f"<b>{known[0]}\t")
     shown.keyboard.press("u")
     assert not shown.locator("#changed").is_visible()
     shown.evaluate("document.querySelector('.grid').scrollTop = 0")
@@ -322,3 +438,41 @@ def test_keyboard_blind_labelling_and_narrow_screens(visit: Any, page: Path) -> 
     shown.set_viewport_size({"width": 390, "height": 800})
     assert shown.evaluate("document.documentElement.scrollWidth") <= 390
     assert visit.errors == []
+
+
+@pytest.mark.browser
+def test_all_labels_are_searched_and_the_found_one_is_shown(
+    visit: Any, explainer: Explainer, tmp_path: Path
+) -> None:
+    pair = explainer.run.pair
+    labels = [f"label {number}" for number in range(pair.source.num_entities)]
+    names = ["http://www.w3.org/2000/01/rdf-schema#label"]
+    values = ["label 7", "Der Turmbau"]
+    triples = np.array([[7, 0, 0], [7, 0, 1]])
+    literals = AttributeTriples(triples, names, values, np.zeros(2, dtype=np.int64))
+    source = replace(pair.source, labels=labels, attributes=literals)
+    changed = replace(explainer.run, pair=replace(pair, source=source))
+    write_page(run_page(Explainer(changed), tmp_path), tmp_path / "page.html", False)
+    shown = visit.open(tmp_path / "page.html")
+    shown.get_by_label("Search").fill("turm")
+    shown.get_by_text("1 row", exact=True).wait_for()
+    assert "label 7 (found: Der Turmbau)" in shown.locator(".row").first.inner_text()
+    shown.get_by_label("Search").fill("label")
+    shown.get_by_text("150 rows", exact=True).wait_for()
+    assert not shown.locator(".found").count()
+    # by name, then by probability
+    assert shown.locator(".row .source").first.inner_text() == "label 0"
+    shown.get_by_label("Order").select_option("probability")
+    probs = content_of((tmp_path / "page.html").read_text(encoding="utf-8"))["rows"][
+        "probs"
+    ]
+    assert float(shown.locator(".row .probability").first.inner_text()) == max(probs)
+    assert visit.errors == []
+
+
+def test_pages_know_all_labels_and_no_order_of_data_without_files(
+    explainer: Explainer,
+) -> None:
+    content = page_content(explainer, (), with_test=True)
+    assert content["source"]["otherLabels"] == {}
+    assert content["source"]["fileOrder"] is None

@@ -38,8 +38,12 @@ def test_differing_values_are_named_with_their_weight(
     values = born.value.name, born.target_value.name
     assert (born.relation.name, values) == ("born", ('"1907-01-01"', '"2020-01-01"'))
     assert phone.relation.name == phone.target_relation.name == "phone"
-    assert 0 < born.factor < phone.factor < 1, "different dates are rarer, and count more"
+    assert 0 < born.factor < phone.factor < 1, (
+        "different dates are rarer, and count more"
+    )
     capsys.readouterr()
     assert explain([str(out), "--pair", "a7", "b7"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert '"1907-01-01" differs from born → "2020-01-01" (odds multiplied by' in printed
+    assert (
+        '"1907-01-01" differs from born → "2020-01-01" (odds multiplied by' in printed
+    )

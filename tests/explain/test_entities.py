@@ -52,7 +52,10 @@ def test_beliefs_read_backwards(seed: int, num_source: int, num_target: int) -> 
     back = believed_back(Beliefs(targets, probs), num_target)
     for target in range(num_target):
         claims = [
-            (p, s) for s in range(num_source) for t, p in _row(targets, probs, s) if t == target
+            (p, s)
+            for s in range(num_source)
+            for t, p in _row(targets, probs, s)
+            if t == target
         ]
         most = max(claims, default=(0.0, 0))
         assert float(back.probs[target]) == most[0]
@@ -60,7 +63,9 @@ def test_beliefs_read_backwards(seed: int, num_source: int, num_target: int) -> 
             assert (most[0], int(back.targets[target])) in claims
 
 
-def _row(targets: torch.Tensor, probs: torch.Tensor, source: int) -> list[tuple[int, float]]:
+def _row(
+    targets: torch.Tensor, probs: torch.Tensor, source: int
+) -> list[tuple[int, float]]:
     return list(zip(targets[source].tolist(), probs[source].tolist(), strict=True))
 
 
@@ -73,4 +78,8 @@ def test_names_may_hold_what_ends_a_line_elsewhere(tmp_path: Path) -> None:
     lines = ["source\ttarget", *(f"{name}\t{name}" for name in NAMES), ""]
     for end in ("\n", "\r\n"):
         (tmp_path / "asked.tsv").write_bytes(end.join(lines).encode())
-        assert listed_pairs(tmp_path / "asked.tsv", index, index) == [(0, 0), (1, 1), (2, 2)]
+        assert listed_pairs(tmp_path / "asked.tsv", index, index) == [
+            (0, 0),
+            (1, 1),
+            (2, 2),
+        ]

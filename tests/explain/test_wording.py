@@ -18,7 +18,10 @@ from .fabricated import case, explanation, piece, source, target
     ("changes", "said"),
     [
         ({}, "The run matches Source_<1> to Target_&_1 with probability 0.80."),
-        ({"asked": case(1, (), rank=2)}, "probability 0.80. The decoding selected it anyway."),
+        (
+            {"asked": case(1, (), rank=2)},
+            "probability 0.80. The decoding selected it anyway.",
+        ),
         ({"is_labelled": True}, "it is a training link."),
         (
             {"answer": target(2), "answer_prob": 0.6},
@@ -37,7 +40,10 @@ def test_verdicts(changes: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("link", "said"),
     [
-        ("test", "links the two (test link); this is not used elsewhere in the explanation."),
+        (
+            "test",
+            "links the two (test link); this is not used elsewhere in the explanation.",
+        ),
         ("train", "links the two (training link); the run was trained on it."),
         ("validation", "(validation link); the run fitted weights on such links."),
         (None, "does not link the two; this is not used elsewhere in the explanation."),
@@ -73,7 +79,9 @@ def test_evidence_is_grouped_by_neighbours() -> None:
     assert wording.relations_text(second) == "bornIn → corresponds to ← birthplace"
 
 
-def printed(told: list[Explanation], width: int = 80, with_numbers: bool = False) -> str:
+def printed(
+    told: list[Explanation], width: int = 80, with_numbers: bool = False
+) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     print_explanations(console, told, with_numbers)
     assert isinstance(console.file, io.StringIO)
@@ -89,14 +97,26 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_the_text_has_everything_and_names_are_no_markup() -> None:
     text = printed([explanation(source=Entity(1, "[bold]x[/bold] [/]"))], 120)
     relations = "bornIn → corresponds to ← birthplace"
-    for part in ("Source_<11> = Target_&_21", "60%", "training link", relations, "this pair"):
+    for part in (
+        "Source_<11> = Target_&_21",
+        "60%",
+        "training link",
+        relations,
+        "this pair",
+    ):
         assert part in text
     assert "3.00 * paris" not in text and "r⊆r'" not in text
-    text = printed([explanation(source=Entity(1, "[bold]x[/bold] [/]"))], 120, with_numbers=True)
-    assert "3.00 * paris" in text and "r⊆r' 0.90, r'⊆r 0.80, fun⁻¹ 0.50 and 0.40" in text
+    text = printed(
+        [explanation(source=Entity(1, "[bold]x[/bold] [/]"))], 120, with_numbers=True
+    )
+    assert (
+        "3.00 * paris" in text and "r⊆r' 0.90, r'⊆r 0.80, fun⁻¹ 0.50 and 0.40" in text
+    )
     assert "Neighbours of the source that do not support it: 2" in text
     assert "[bold]x[/bold] [/]" in text and "\x1b" not in text
     pieces = tuple(piece(number, number, 0.1) for number in range(10))
     text = printed([explanation(asked=case(1, pieces), rival=None)])
     assert f"and {10 - MOST_GROUPS} more (20%)" in text
-    assert "No neighbour supports the pair." in printed([explanation(asked=case(1, ()))])
+    assert "No neighbour supports the pair." in printed(
+        [explanation(asked=case(1, ()))]
+    )

@@ -38,14 +38,21 @@ def made(
 def test_only_settings_that_differ_are_shown() -> None:
     other = made("b", settings={"em.name": "dual", "seed": 0, "new": None})
     found = compare([made(), other])
-    assert [(row.name, row.values) for row in found.settings] == [("em.name", ("paper", "dual"))]
+    assert [(row.name, row.values) for row in found.settings] == [
+        ("em.name", ("paper", "dual"))
+    ]
     assert found.provenance == ()
-    assert compare([made(), made("b", tags={"commit": "e", "data_checksum": "d"})]).provenance
+    assert compare(
+        [made(), made("b", tags={"commit": "e", "data_checksum": "d"})]
+    ).provenance
 
 
 def test_metrics_side_by_side() -> None:
     metrics = {"final": {"hit@1": 0.75, "all_targets": {"hit@1": 0.25}}}
-    rows = {row.name: row.values for row in compare([made(), made("b", metrics=metrics)]).metrics}
+    rows = {
+        row.name: row.values
+        for row in compare([made(), made("b", metrics=metrics)]).metrics
+    }
     assert rows == {
         "final.hit@1": (0.5, 0.75),
         "final.all_targets.hit@1": (None, 0.25),

@@ -39,21 +39,36 @@ COMPARISON = Comparison(
     ("test", "said"),
     [
         (TEST, "x is better than a: Hit@1 +0.2500 on 4 test links (p = 0.040)."),
-        (replace(TEST, changes={"hit@1": (-0.5, 1e-9)}), "x is worse than a: Hit@1 -0.5000"),
-        (replace(TEST, changes={"hit@1": (0.1, 0.3)}), "x does not differ significantly from a"),
-        (PairedTest("x", "there are no ranks"), "x is not paired with a, because there are no"),
+        (
+            replace(TEST, changes={"hit@1": (-0.5, 1e-9)}),
+            "x is worse than a: Hit@1 -0.5000",
+        ),
+        (
+            replace(TEST, changes={"hit@1": (0.1, 0.3)}),
+            "x does not differ significantly from a",
+        ),
+        (
+            PairedTest("x", "there are no ranks"),
+            "x is not paired with a, because there are no",
+        ),
     ],
 )
 def test_text_and_page_begin_with_the_verdict(test: PairedTest, said: str) -> None:
     compared = replace(COMPARISON, labels=("a", "x"), tests=(test,))
     assert verdicts(compared)[0].startswith(said)
     for text in (as_text(compared), as_html(compared)):
-        assert text.index(said) < text.index("Settings that differ") < text.index("final.hit@1")
+        assert (
+            text.index(said)
+            < text.index("Settings that differ")
+            < text.index("final.hit@1")
+        )
 
 
 def test_protocols_are_always_shown() -> None:
     assert "Protocol: strict (saw no test links)\n" in as_text(COMPARISON)
-    mixed = replace(COMPARISON, labels=("a", "b"), protocols=("strict (x)", "released (y)"))
+    mixed = replace(
+        COMPARISON, labels=("a", "b"), protocols=("strict (x)", "released (y)")
+    )
     for text in (as_text(mixed), as_html(mixed)):
         assert "Protocol: a strict (x); b released (y). Do not compare" in text
 
@@ -82,6 +97,8 @@ def test_the_page_in_a_browser(visit: Any, tmp_path: Path) -> None:
     page = visit.open(path)
     # a name that contains HTML is shown as text
     assert page.get_by_role("heading", name=ODD).is_visible()
-    page.set_viewport_size({"width": 420, "height": 900})  # a phone scrolls tables, not the page
+    page.set_viewport_size(
+        {"width": 420, "height": 900}
+    )  # a phone scrolls tables, not the page
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert visit.errors == [] and visit.requests == [path.as_uri()]

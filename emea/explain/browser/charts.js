@@ -1,4 +1,4 @@
-// Counts at a threshold, and the three charts that show them.
+// Counts at a threshold, and the three charts that show them, drawn as SVG.
 
 const BINS = 50;
 const STEPS = 100;
@@ -63,59 +63,166 @@ function curve(judged) {
   return rows;
 }
 
-// the threshold is a parameter of the charts, so that the slider moves their line
-function chart(title, subtitle, layers, config, threshold) {
-  const rule = { data: { values: [{}] }, mark: { type: "rule", color: "#1c2128", strokeDash: [4, 3] }, encoding: { x: { datum: { expr: "threshold" }, type: "quantitative" } } };
-  return {
-    $schema: "https://vega.github.io/schema/vega-lite/v6.json", config, width: Math.min(310, innerWidth - 130), height: 130,
-    title: { text: title, subtitle }, params: [{ name: "threshold", value: threshold }],
-    layer: threshold === null ? layers : [...layers, rule],
-  };
+// Draws charts as SVG. Texts and lines have the colours of the page, in light and in dark mode.
+
+const WIDTH = 300, HEIGHT = 130;
+const EDGES = { left: 50, right: 10, top: 42, bottom: 40 };
+const NUM_TICKS = 5;
+
+const short = (value, digits) => value.toFixed(digits);
+
+// round numbers from 0 to at least `most`, about five of them
+function niceTicks(most) {
+  const rough = Math.max(most, 1) / NUM_TICKS, power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(1, [1, 2, 5, 10].find((factor) => factor * power >= rough) * power);
+  return Array.from({ length: Math.ceil(Math.max(most, 1) / step) + 1 }, (_, index) => index * step);
 }
 
-function chartSpecs(matches, judged, config, colours, threshold) {
-  const axis = (field, title) => ({ field, title, type: "quantitative", scale: { domain: [0, 1] } });
-  const bars = { data: { values: histogram(matches) }, mark: { type: "bar", binSpacing: 0 }, encoding: {
-    x: { ...axis("start", "probability"), bin: { binned: true } }, x2: { field: "end" },
-    y: { field: "matches", type: "quantitative", title: "matches" },
-    tooltip: [{ field: "start" }, { field: "end" }, { field: "matches" }],
-    color: { condition: { test: "datum.end > threshold", value: colours[0] }, value: "#c3cad3" } } };
-  const specs = [chart("Probabilities", "all matches without given links; blue: accepted", [bars], config, threshold)];
-  if (!judged) return specs;
-  const subtitle = `${judged.size.toLocaleString("en")} ${judged.name}`;
-  const points = reliability(judged), lines = curve(judged);
-  const x = axis("probability", "stated probability");
-  specs.push(chart("Reliability", `${subtitle}; dashed: as stated`, [
-    { data: { values: [{ probability: 0, right: 0 }, { probability: 1, right: 1 }] }, mark: { type: "line", strokeDash: [5, 4], color: "#8a929c" }, encoding: { x, y: axis("right", "share that is right") } },
-    { data: { values: points }, mark: { type: "rule", color: colours[0] }, encoding: { x, y: axis("low", "share that is right"), y2: { field: "high" } } },
-    { data: { values: points }, mark: { type: "line", point: true, color: colours[0] }, encoding: { x, y: axis("right", "share that is right"),
-      tooltip: [{ field: "probability", format: ".2f" }, { field: "right", format: ".2f" }, { field: "links" }] } },
-  ], config, null));
-  const by = { field: "curve", type: "nominal", title: null, scale: { domain: ["precision", "recall"], range: colours.slice(0, 2) } };
-  specs.push(chart("Precision and recall by threshold", `${subtitle}; band: 95% interval of the precision`, [
-    { data: { values: lines.filter((one) => one.curve === "precision") }, mark: { type: "area", opacity: 0.2, color: colours[0] }, encoding: { x: axis("threshold", "threshold"), y: axis("low", "share"), y2: { field: "high" } } },
-    { data: { values: lines }, mark: "line", encoding: { x: axis("threshold", "threshold"), y: axis("value", "share"), color: by,
-      tooltip: [{ field: "curve" }, { field: "threshold", format: ".2f" }, { field: "value", format: ".3f" }] } },
-  ], config, threshold));
-  return specs;
-}
+const SHARES = [0, 0.2, 0.4, 0.6, 0.8, 1];
 
-// the page's security policy forbids generated code and injected styles
-const CHART_OPTIONS = { actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+// A plot: its frame, both axes, and functions from values to pixels. x and the threshold are from 0 to 1.
+class Plot {
+  constructor(title, subtitle, xTitle, yTitle, yTicks) {
+    this.width = Math.max(120, Math.min(WIDTH, innerWidth - 130));
+    this.most = yTicks.at(-1);
+    const full = { width: this.width + EDGES.left + EDGES.right, height: HEIGHT + EDGES.top + EDGES.bottom };
+    this.node = svg("svg", { ...full, viewBox: `0 0 ${full.width} ${full.height}`, role: "img", "aria-label": `${title}: ${subtitle}` });
+    this.area = svg("g", { transform: `translate(${EDGES.left},${EDGES.top})` });
+    this.node.append(
+      svg("text", { x: 4, y: 15, class: "title" }, title),
+      svg("text", { x: 4, y: 31, class: "subtitle" }, subtitle),
+      this.area,
+    );
+    this.axes(xTitle, yTitle, yTicks);
+    this.line = null;
+  }
 
-async function drawCharts(place, specs) {
-  const views = [];
-  for (const spec of specs) {
-    const figure = document.createElement("figure");
-    figure.className = "chart";
-    const canvas = document.createElement("div");
-    figure.append(canvas);
-    place.append(figure);
-    try {
-      views.push((await window.vegaEmbed(canvas, spec, CHART_OPTIONS)).view);
-    } catch (error) {
-      canvas.textContent = `The chart cannot be drawn: ${error.message}`;
+  x(value) { return value * this.width; }
+  y(value) { return HEIGHT * (1 - value / this.most); }
+
+  axes(xTitle, yTitle, yTicks) {
+    for (const value of SHARES) {
+      const at = this.x(value);
+      this.draw("line", { class: "gridline", x1: at, x2: at, y1: 0, y2: HEIGHT });
+      this.draw("line", { class: "axis", x1: at, x2: at, y1: HEIGHT, y2: HEIGHT + 5 });
+      this.draw("text", { class: "tick", x: at, y: HEIGHT + 17, "text-anchor": "middle" }, short(value, 1));
+    }
+    for (const value of yTicks) {
+      const at = this.y(value);
+      this.draw("line", { class: "gridline", x1: 0, x2: this.width, y1: at, y2: at });
+      this.draw("line", { class: "axis", x1: -5, x2: 0, y1: at, y2: at });
+      const text = this.most === 1 && yTicks === SHARES ? short(value, 1) : value.toLocaleString("en");
+      this.draw("text", { class: "tick", x: -8, y: at + 4, "text-anchor": "end" }, text);
+    }
+    this.draw("line", { class: "axis", x1: 0, x2: this.width, y1: HEIGHT, y2: HEIGHT });
+    this.draw("line", { class: "axis", x1: 0, x2: 0, y1: 0, y2: HEIGHT });
+    this.draw("text", { class: "name", x: this.width / 2, y: HEIGHT + 34, "text-anchor": "middle" }, xTitle);
+    const middle = -HEIGHT / 2;
+    this.draw("text", { class: "name", x: middle, y: 14 - EDGES.left, transform: "rotate(-90)", "text-anchor": "middle" }, yTitle);
+  }
+
+  // adds a shape, with what is shown when the pointer is on it
+  draw(name, attributes, text = null, tooltip = null) {
+    const drawn = svg(name, attributes);
+    if (text !== null) drawn.append(text);
+    if (tooltip !== null) drawn.append(svg("title", {}, tooltip));
+    this.area.append(drawn);
+    return drawn;
+  }
+
+  // a line through [[x, y]], with a tooltip on each point; a radius of 0 hides the points
+  path(points, attributes, tooltips, radius) {
+    if (!points.length) return;
+    const places = points.map(([x, y]) => `${short(this.x(x), 2)},${short(this.y(y), 2)}`);
+    this.draw("polyline", { points: places.join(" "), fill: "none", "stroke-width": 2, ...attributes });
+    points.forEach(([x, y], index) => {
+      const at = { cx: this.x(x), cy: this.y(y) };
+      if (radius) this.draw("circle", { ...at, r: radius, fill: attributes.stroke });
+      this.draw("circle", { ...at, r: 6, fill: "transparent" }, null, tooltips[index]);
+    });
+  }
+
+  // the legend, next to the name of the horizontal axis: [[name, colour]]
+  legend(entries) {
+    let at = this.width / 2 + 34;
+    for (const [name, colour] of entries) {
+      this.draw("line", { x1: at, x2: at + 12, y1: HEIGHT + 30, y2: HEIGHT + 30, stroke: colour, "stroke-width": 3 });
+      this.draw("text", { class: "tick", x: at + 16, y: HEIGHT + 34 }, name);
+      at += 68;
     }
   }
-  return views;
+
+  // a vertical line that the slider moves
+  showThreshold(threshold) {
+    if (threshold === null) return;
+    const at = this.x(threshold);
+    this.line ??= this.draw("line", { class: "threshold-line", y1: 0, y2: HEIGHT });
+    this.line.setAttribute("x1", at);
+    this.line.setAttribute("x2", at);
+  }
+}
+
+// each chart has a node and a method that shows another threshold
+function probabilityChart(matches, colours) {
+  const bins = histogram(matches);
+  const most = Math.max(...bins.map((bin) => bin.matches));
+  const plot = new Plot("Probabilities", "all matches without given links; blue: accepted", "probability", "matches", niceTicks(most));
+  const bars = bins.filter((bin) => bin.matches).map((bin) => {
+    const x = plot.x(bin.start), y = plot.y(bin.matches);
+    const size = { width: plot.x(bin.end) - x, height: HEIGHT - y };
+    const tooltip = `${short(bin.start, 2)} to ${short(bin.end, 2)}: ${bin.matches.toLocaleString("en")} matches`;
+    return [bin, plot.draw("rect", { x, y, ...size }, null, tooltip)];
+  });
+  const show = (threshold) => {
+    for (const [bin, bar] of bars) {
+      if (bin.end > threshold) bar.setAttribute("fill", colours[0]);
+      else bar.setAttribute("fill", "#c3cad3");
+    }
+    plot.showThreshold(threshold);
+  };
+  return { node: plot.node, show };
+}
+
+function reliabilityChart(judged, colours) {
+  const subtitle = `${judged.size.toLocaleString("en")} ${judged.name}; dashed: as stated`;
+  const plot = new Plot("Reliability", subtitle, "stated probability", "share that is right", SHARES);
+  plot.draw("line", { class: "reference", x1: plot.x(0), y1: plot.y(0), x2: plot.x(1), y2: plot.y(1) });
+  const points = reliability(judged);
+  for (const { probability, low, high } of points) {
+    const at = plot.x(probability);
+    plot.draw("line", { x1: at, x2: at, y1: plot.y(low), y2: plot.y(high), stroke: colours[0] });
+  }
+  const tooltips = points.map((one) => `stated ${short(one.probability, 2)}, right ${short(one.right, 2)} of ${one.links.toLocaleString("en")} links`);
+  plot.path(points.map((one) => [one.probability, one.right]), { stroke: colours[0] }, tooltips, 3);
+  return { node: plot.node, show: () => {} };
+}
+
+function curveChart(judged, colours) {
+  const subtitle = `${judged.size.toLocaleString("en")} ${judged.name}; band: 95% interval of the precision`;
+  const plot = new Plot("Precision and recall by threshold", subtitle, "threshold", "share", SHARES);
+  const rows = curve(judged), names = ["precision", "recall"];
+  const band = rows.filter((row) => row.curve === "precision");
+  const upper = band.map((row) => [row.threshold, row.high]), lower = band.map((row) => [row.threshold, row.low]);
+  const corners = [...upper, ...lower.reverse()].map(([x, y]) => `${short(plot.x(x), 2)},${short(plot.y(y), 2)}`);
+  plot.draw("polygon", { points: corners.join(" "), fill: colours[0], opacity: 0.2 });
+  names.forEach((name, index) => {
+    const own = rows.filter((row) => row.curve === name);
+    const tooltips = own.map((row) => `${name} ${short(row.value, 3)} at threshold ${short(row.threshold, 2)}`);
+    plot.path(own.map((row) => [row.threshold, row.value]), { stroke: colours[index] }, tooltips, 0);
+  });
+  plot.legend(names.map((name, index) => [name, colours[index]]));
+  return { node: plot.node, show: (threshold) => plot.showThreshold(threshold) };
+}
+
+function drawCharts(place, matches, judged, colours, threshold) {
+  const charts = [probabilityChart(matches, colours)];
+  if (judged) charts.push(reliabilityChart(judged, colours), curveChart(judged, colours));
+  for (const chart of charts) {
+    const figure = document.createElement("figure");
+    figure.className = "chart";
+    figure.append(chart.node);
+    place.append(figure);
+    chart.show(threshold);
+  }
+  return charts;
 }

@@ -43,9 +43,11 @@ class Lists {
   }
 }
 
+const ALL_WORDS = "all words"; // the attribute whose values are all words of an entity
+
 class Graph {
   constructor(content) {
-    Object.assign(this, content); // names, labels, relations, numEntities, triples, literals
+    Object.assign(this, content); // names, labels, otherLabels, relations, numEntities, triples, literals, fileOrder
     this.numNodes = this.names.length; // literals that are evidence follow the entities
     this._shorts = new Array(this.numNodes);
     this._edges = new Map();
@@ -56,8 +58,34 @@ class Graph {
     return this._shorts[node];
   }
 
+  // further labels of an entity, such as those in other languages
+  othersOf(node) {
+    return this.otherLabels?.[node] ?? [];
+  }
+
   searched(node) {
-    return this.labels?.[node] ? `${this.short(node)} ${localName(this.names[node])}` : this.short(node);
+    const shown = this.labels?.[node] ? `${this.short(node)} ${localName(this.names[node])}` : this.short(node);
+    return [shown, ...this.othersOf(node)].join(" ");
+  }
+
+  // the label that a search has found, if it is not the one that is shown
+  foundLabel(node, words) {
+    const shown = this.short(node).toLowerCase();
+    const missing = words.filter((word) => !shown.includes(word));
+    return missing.length ? this.othersOf(node).find((label) => missing.some((word) => label.toLowerCase().includes(word))) ?? null : null;
+  }
+
+  isWords(directed) {
+    return this.relations[directed % this.relations.length] === ALL_WORDS;
+  }
+
+  // the words of the values of an entity, and of the names of its objects
+  words(node) {
+    const number = this.relations.length;
+    const objects = this.edges(node).filter(([relation]) => relation < number && !this.isWords(relation)).map(([, other]) => this.short(other));
+    const values = this.literalsOf(node).map(([, value]) => value);
+    const found = [...values, ...objects].join(" ").normalize("NFKC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+    return [...new Set(found.filter((word) => word.length > 1))];
   }
 
   relation(directed) {

@@ -75,6 +75,11 @@ class Decisions {
     return this.known.find((link) => this.contradicts(link))?.[0] ?? null;
   }
 
+  // known links that a decision contradicts; an update must take them back
+  takenBackRows() {
+    return this.known.filter((link) => this.contradicts(link)).map((pair) => this._row(pair));
+  }
+
   // a decision replaces the known link of its entity
   linkRows(withKnown) {
     const isNew = ([source, target]) => this.about(source, target) !== "accepted";

@@ -91,7 +91,7 @@ class Evidence {
     const around = new Set(other.edges(partner).map(([, node]) => node));
     const relations = new Map();
     for (const [relation, node] of own.edges(entity)) {
-      if (supporters.has(node)) continue;
+      if (supporters.has(node) || own.isWords(relation)) continue;
       if (!relations.has(node)) relations.set(node, []);
       relations.get(node).push(relation);
     }
@@ -112,7 +112,7 @@ class Evidence {
     });
     const found = [];
     for (const [relation, nodes] of mine) {
-      if (supported.has(relation) || !this.isSingle(0, relation)) continue;
+      if (supported.has(relation) || this.source.isWords(relation) || !this.isSingle(0, relation)) continue;
       for (const [other, others] of theirs) {
         if (!this.isSingle(1, other)) continue;
         const inclusion = Math.max(...this.inclusions(relation, other));

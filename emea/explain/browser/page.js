@@ -10,12 +10,12 @@ function completion(graph) {
   return (text) => {
     const wanted = text.trim().toLowerCase();
     if (!wanted) return [];
-    texts ??= Array.from({ length: graph.numEntities }, (_, node) => [graph.short(node).toLowerCase(), graph.names[node].toLowerCase()]);
+    texts ??= Array.from({ length: graph.numEntities }, (_, node) => [graph.short(node), graph.names[node], ...graph.othersOf(node)].map((one) => one.toLowerCase()));
     const found = [[], [], []];
-    texts.forEach(([short, name], node) => {
-      if (short === wanted || name === wanted) found[0].push(node);
-      else if (short.startsWith(wanted)) found[1].push(node);
-      else if (short.includes(wanted) || name.includes(wanted)) found[2].push(node);
+    texts.forEach((names, node) => {
+      if (names.includes(wanted)) found[0].push(node);
+      else if (names[0].startsWith(wanted)) found[1].push(node);
+      else if (names.some((one) => one.includes(wanted))) found[2].push(node);
     });
     const byLength = (a, b) => texts[a][0].length - texts[b][0].length;
     return found.flatMap((group) => group.sort(byLength)).slice(0, MOST_OPTIONS);
@@ -45,6 +45,12 @@ function showCounts(page) {
   byId("accepted").replaceChildren(...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text))));
 }
 
+// the label and the name of an entity, if they differ
+function shownName(graph, node) {
+  const [short, name] = [graph.short(node), graph.names[node]];
+  return short === name ? name : `${short} (${name})`;
+}
+
 function showDecisions(page) {
   const { decisions, source, target, command } = page;
   const changed = decisions.changedLink();
@@ -54,15 +60,16 @@ function showDecisions(page) {
   byId("conflict").hidden = repeated === null;
   byId("conflict").textContent = repeated === null ? "" : `${target.names[repeated]} has two links. Change one of the decisions.`;
   byId("changed").hidden = changed === null;
-  byId("changed").textContent = changed === null ? "" : `The run was given another link for ${source.names[changed]}, and emea update keeps given links. Align again with the saved files instead: emea align SOURCE TARGET --links links.tsv --rejected rejected.tsv`;
+  byId("changed").textContent = changed === null ? "" : `The run was given another link for ${shownName(source, changed)}. Save taken_back.tsv, too: it takes that link back.`;
+  byId("save-taken").hidden = changed === null;
   byId("save-links").disabled = repeated !== null || !numAccepted;
   byId("save-rejected").disabled = !numRejected;
-  const files = [numAccepted ? "--links links.tsv" : "", numRejected ? "--rejected rejected.tsv" : ""];
+  const files = [numAccepted ? "--links links.tsv" : "", numRejected ? "--rejected rejected.tsv" : "", changed === null ? "" : "--take-back taken_back.tsv"];
   byId("command").textContent = ["emea update", command.run, ...files.filter(Boolean)].join(" ");
   byId("decisions").hidden = !numAccepted && !numRejected && !page.isReview;
 }
 
-function connectThreshold(page, views) {
+function connectThreshold(page, charts) {
   const { table, pane } = page, slider = byId("threshold"), field = byId("threshold-value");
   let isPlanned = false;
   const apply = () => {
@@ -70,9 +77,7 @@ function connectThreshold(page, views) {
     table.update();
     showCounts(page);
     pane.draw();
-    for (const view of views) {
-      if ("threshold" in (view.getState().signals ?? {})) view.signal("threshold", table.threshold).run();
-    }
+    for (const chart of charts) chart.show(table.threshold);
   };
   const set = (text) => {
     const value = Number(text);
@@ -107,7 +112,7 @@ function connectKeys(page) {
 const matchesOf = ({ matches, pane }) => matches.candidates(pane.entity).map(([target]) => target);
 
 function connect(page) {
-  const { table, decisions, pane } = page;
+  const { table, decisions, pane, matches } = page;
   byId("search").addEventListener("input", (event) => {
     table.query = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
     table.frame.scrollTop = 0;
@@ -130,6 +135,12 @@ function connect(page) {
   });
   byId("save-links").addEventListener("click", () => saveFile("links.tsv", decisions.linkRows(byId("with-known").checked)));
   byId("save-rejected").addEventListener("click", () => saveFile("rejected.tsv", decisions.rejectedRows()));
+  byId("save-taken").addEventListener("click", () => saveFile("taken_back.tsv", decisions.takenBackRows()));
+  byId("order").querySelector("[value=file]").hidden = !matches.source.fileOrder;
+  byId("order").addEventListener("change", (event) => {
+    table.order = event.target.value;
+    table.unsort();
+  });
   decisions.listeners.push(() => { table.draw(); pane.draw(); showCounts(page); showDecisions(page); });
   table.onselect = (row) => pane.open(row);
   connectKeys(page);
@@ -154,17 +165,16 @@ async function start() {
   page.asked = new Map();
   for (const one of content.asked) page.asked.set(one.source, [...(page.asked.get(one.source) ?? []), one]);
   page.pane = new Pane(byId("pane"), page);
-  const views = [];
+  const charts = [];
   connect(page);
-  connectThreshold(page, views);
+  connectThreshold(page, charts);
   table.update();
   showCounts(page);
   showDecisions(page);
   if (content.asked.length) table.move(0);
   document.body.classList.add("ready");
   if (innerWidth < NARROW) byId("charts").parentElement.open = false;
-  const specs = chartSpecs(matches, judged.at(-1) ?? null, content.chart.config, content.chart.colours, content.threshold);
-  views.push(...await drawCharts(byId("charts"), specs));
+  charts.push(...drawCharts(byId("charts"), matches, judged.at(-1) ?? null, content.chart.colours, content.threshold));
   setTimeout(() => matches.texts); // so that the first search is fast
 }
 

@@ -1,6 +1,6 @@
 // The explanation of a pair, next to the table, with the choices of a person.
 
-const MOST = { neighbours: 12, silent: 8, values: 6, relations: 30, options: 30, claims: 5 };
+const MOST = { neighbours: 12, silent: 8, values: 6, words: 8, relations: 30, options: 30, claims: 5 };
 const percent = (share) => (share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share)}%`);
 const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
@@ -161,19 +161,29 @@ class Pane {
   _for(support) {
     const { groups } = support;
     const parts = [element("h3", {}, "What speaks for it")];
-    if (!this.evidence.used) parts.push(element("p", { className: "dim" }, `Evidence of the ${this.evidence.rule}. It had no influence on the result.`));
-    if (!groups.length) return [...parts, element("p", {}, "No neighbour supports this pair.")];
-    parts.push(element("p", {}, `${plural(groups.length, "pair")} of neighbours that match. The percentage is the share of the evidence.`));
+    if (!this.evidence.used) parts.push(element("p", { className: "dim" }, `Weighed by ${this.evidence.rule}. It had no influence on the result.`));
+    if (!groups.length) return [...parts, element("p", {}, "No neighbour and no value supports this pair.")];
+    parts.push(element("p", {}, `${plural(groups.length, "neighbour or value matches", "neighbours and values match")}. The percentage is the share of the evidence.`));
     parts.push(this._list(groups, MOST.neighbours, (group) => {
       const meter = element("meter", { min: 0, max: 1, value: group.share, ariaLabel: "share of the evidence" });
       const belief = group.isLabel ? "given link" : `match ${number(group.prob)}`;
       const [first, ...rest] = group.paths;
       const more = rest.length ? ` and ${plural(rest.length, "more relation")}` : "";
+      if (this.source.isWords(first.relation)) return element("li", {}, element("b", {}, percent(group.share)), " ", meter, ` ${this._shared()}`);
       const made = element("li", {}, element("b", {}, percent(group.share)), " ", meter, " ", this._link(this.source, group.neighbour), " = ", this._link(this.target, group.counterpart), element("span", { className: "dim" }, ` ${belief}`));
       made.append(element("div", { className: "dim", title: group.paths.map((path) => this._path(path)).join("\n") }, `${this._path(first)}${more}`));
       return made;
     }));
     return parts;
+  }
+
+  // the words that both entities have in common, as a sentence
+  _shared() {
+    const theirs = new Set(this.target.words(this.shown));
+    const words = this.source.words(this.entity).filter((word) => theirs.has(word));
+    if (!words.length) return "Their values have similar words";
+    const rest = words.length > MOST.words ? ` and ${words.length - MOST.words} more` : "";
+    return `${plural(words.length, "word")} in common: ${words.slice(0, MOST.words).join(", ")}${rest}`;
   }
 
   _path(path) {
@@ -254,6 +264,7 @@ class Pane {
   _ownTriples(graph, entity) {
     const values = new Map();
     for (const [relation, node] of graph.edges(entity)) {
+      if (graph.isWords(relation)) continue;
       const key = graph.relation(relation);
       values.set(key, [...(values.get(key) ?? []), this._link(graph, node)]);
     }

@@ -15,6 +15,8 @@ const FILTERS = {
   suggested: (one, row) => one.matches.place.has(one.matches.sources[row]),
 };
 
+const ORDERS = { name: "source", probability: "probability", file: "file" };
+
 const number = (value) => (value > 0 && value < 0.0005 ? "<0.001" : value < 1 && value >= 0.9995 ? ">0.999" : value.toFixed(3));
 
 function element(tag, properties = {}, ...children) {
@@ -36,6 +38,7 @@ class Table {
     this.query = [];
     this.filter = "all";
     this.sort = null; // [column, 1 or -1]; null: the order of the page
+    this.order = "name"; // of the page: name, probability or file
     this.isBlind = false;
     this.selected = -1; // a row of the matches
     this.rows = [];
@@ -80,18 +83,19 @@ class Table {
 
   _sorted(rows) {
     const { place, sources } = this.matches;
-    if (!this.sort) {
-      const order = (row) => place.get(sources[row]) ?? Infinity;
-      return place.size ? rows.sort((a, b) => order(a) - order(b) || a - b) : rows;
-    }
-    const [key, sign] = this.sort;
+    const [key, sign] = this.sort ?? [ORDERS[this.order], this.order === "probability" ? -1 : 1];
     const values = this._keys(key);
-    return rows.sort((a, b) => (values[a] < values[b] ? -sign : values[a] > values[b] ? sign : a - b));
+    const byValue = (a, b) => (values[a] < values[b] ? -sign : values[a] > values[b] ? sign : a - b);
+    if (this.sort || !place.size) return rows.sort(byValue);
+    // suggestions come in their own order, before all other rows
+    const position = (row) => place.get(sources[row]) ?? place.size;
+    return rows.sort((a, b) => position(a) - position(b) || byValue(a, b));
   }
 
   _keys(key) {
     const { matches } = this;
-    if (key === "source") return matches.sources.map((one) => matches.source.short(one).toLowerCase());
+    if (key === "source") return (this._names ??= matches.sources.map((one) => matches.source.short(one).toLowerCase()));
+    if (key === "file") return matches.sources.map((one) => matches.source.fileOrder[one]);
     if (key === "target") return matches.best.map((one) => (one < 0 ? "\uffff" : matches.target.short(one).toLowerCase()));
     if (key === "probability") return matches.bestProbs;
     if (key === "runner") return matches.runners.map((one) => one?.[1] ?? 0);
@@ -139,6 +143,8 @@ class Table {
 
   _name(place, graph, node) {
     place.append(element("span", { className: "name", title: graph.names[node] }, graph.short(node)));
+    const found = this.query.length ? graph.foundLabel(node, this.query) : null;
+    if (found) place.append(element("span", { className: "dim found" }, ` (found: ${found})`));
   }
 
   _decision(row) {
@@ -205,6 +211,14 @@ class Table {
     this.sort = before === 0 ? [key, first] : before === first ? [key, -first] : null;
     for (const other of head.children) other.removeAttribute("aria-sort");
     if (this.sort) cell.setAttribute("aria-sort", this.sort[1] > 0 ? "ascending" : "descending");
+    this.frame.scrollTop = 0;
+    this.update();
+  }
+
+  // back to the order of the page
+  unsort() {
+    this.sort = null;
+    for (const cell of this.head.children) cell.removeAttribute("aria-sort");
     this.frame.scrollTop = 0;
     this.update();
   }
