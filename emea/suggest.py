@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.answer.exporting import DIGITS, cell, top_candidates
+from emea.answer.exporting import DIGITS, top_candidates
 from emea.data.arrays import IntArray
 from emea.data.entity_kinds import is_blank
 from emea.data.graph_pair import GraphPair
+from emea.data.names import cell
 from emea.explain.explainer import Explainer
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import write_lines
@@ -21,7 +22,15 @@ from emea.rules.support import Grounds
 from emea.run.finished_run import FinishedRun
 
 TSV_FILE, JSON_FILE = "suggestions.tsv", "suggestions.jsonl"
-COLUMNS = ("source", "candidate", "probability", "score", "uncertainty", "influence", "degree")
+COLUMNS = (
+    "source",
+    "candidate",
+    "probability",
+    "score",
+    "uncertainty",
+    "influence",
+    "degree",
+)
 
 NUM_ALTERNATIVES = 5
 """Number of candidates that a suggestion offers."""
@@ -52,7 +61,9 @@ class Suggestion:
     degree: int
 
 
-def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> list[Suggestion]:
+def suggest(
+    explainer: Explainer, count: int, among: IntArray | None = None
+) -> list[Suggestion]:
     """Return the entities whose labels would help most, the most helpful first.
 
     Entities with a training or validation link are not suggested, and neither are those whose best
@@ -64,10 +75,13 @@ def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> 
         count: Largest number of suggestions.
         among: Source entities that can be suggested; ``None`` means all.
     """
-    run, grounds = explainer.run, explainer.grounds
+    run = explainer.run
+    grounds = explainer.grounds
     influence = Influence.of(grounds.source, relation_weights(grounds))
     num_source = run.pair.source.num_entities
-    uncertainty = torch.zeros(influence.num_entities, dtype=torch.float64)  # values are known
+    uncertainty = torch.zeros(
+        influence.num_entities, dtype=torch.float64
+    )  # values are known
     uncertainty[:num_source] = uncertainties(run.beliefs)
     is_open = torch.zeros(influence.num_entities, dtype=torch.bool)
     is_open[:num_source] = _unlabelled(run)
@@ -75,7 +89,9 @@ def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> 
     is_open &= uncertainty >= LEAST_UNCERTAINTY
     names = run.pair.source.all_entity_names
     is_open[:num_source] &= torch.tensor([not is_blank(name) for name in names])
-    if among is not None:  # the others stay uncertain, so their neighbours can help them
+    if (
+        among is not None
+    ):  # the others stay uncertain, so their neighbours can help them
         is_open &= torch.isin(torch.arange(len(is_open)), torch.from_numpy(among))
     chosen = most_helpful(uncertainty, influence, is_open, count)
     around = influence.on_others(uncertainty)
@@ -107,14 +123,24 @@ def uncertainties(beliefs: Beliefs) -> Tensor:
     return 1 - beliefs.probs.double().max(1).values.clamp(max=1)
 
 
+def sources_between(beliefs: Beliefs, low: float, high: float) -> IntArray:
+    """Return the source entities that have a candidate with a probability in a range."""
+    _, probs = top_candidates(beliefs, NUM_ALTERNATIVES)
+    found: IntArray = np.flatnonzero(((probs >= low) & (probs <= high)).any(1))
+    return found
+
+
 def relation_weights(grounds: Grounds) -> Tensor:
     """Return how much a match says about a neighbour, for each directed relation.
 
     It is the inverse functionality of the relation times its largest inclusion in, or of, a
     relation of the target graph. A relation without a counterpart carries no evidence.
     """
-    triples, included = grounds.source, grounds.included
-    likelier = torch.maximum(included.source_in_target, included.target_in_source).double()
+    triples = grounds.source
+    included = grounds.included
+    likelier = torch.maximum(
+        included.source_in_target, included.target_in_source
+    ).double()
     largest = torch.zeros(triples.num_directed, dtype=torch.float64)
     relations = included.keys // included.num_target_relations
     largest.scatter_reduce_(0, relations, likelier, "amax")
@@ -150,7 +176,10 @@ class Influence:
         doubts = doubt.new_zeros(len(triples.pair_heads)).index_add_(0, pair, doubt)
         # r(n, e) is evidence for n if e is matched, so the known entity is the tail
         return cls(
-            triples.pair_tails, triples.pair_heads, -torch.expm1(doubts), triples.num_entities
+            triples.pair_tails,
+            triples.pair_heads,
+            -torch.expm1(doubts),
+            triples.num_entities,
         )
 
     def on_others(self, worth: Tensor) -> Tensor:
@@ -185,7 +214,9 @@ def most_helpful(
     Returns:
         The entities with their scores when they were chosen.
     """
-    left, is_open, chosen = uncertainty.clone(), is_open.clone(), []
+    left = uncertainty.clone()
+    is_open = is_open.clone()
+    chosen = []
     for _ in range(min(count, int(is_open.sum()))):
         scores = left * (1 + influence.on_others(left))
         scores = torch.where(is_open, scores, -torch.inf)
@@ -217,12 +248,17 @@ def _rows(pair: GraphPair, suggestions: Sequence[Suggestion]) -> Iterator[str]:
         yield f"{names}\t{one.score:.4f}\t{one.uncertainty:.4f}\t{one.influence:.4f}\t{one.degree}"
 
 
-def _objects(pair: GraphPair, suggestions: Sequence[Suggestion]) -> Iterator[dict[str, object]]:
+def _objects(
+    pair: GraphPair, suggestions: Sequence[Suggestion]
+) -> Iterator[dict[str, object]]:
     for one in suggestions:
         yield {
             "source": pair.source.entity_name(one.source),
             "candidates": [
-                {"target": pair.target.entity_name(target), "probability": round(prob, DIGITS)}
+                {
+                    "target": pair.target.entity_name(target),
+                    "probability": round(prob, DIGITS),
+                }
                 for target, prob in one.candidates
             ],
             "score": round(one.score, DIGITS),

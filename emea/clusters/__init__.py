@@ -1,0 +1,1 @@
+"""Entities that occur several times: inside one graph, or in several graphs."""

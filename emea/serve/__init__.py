@@ -1,0 +1,1 @@
+"""A finished run as a local service: reconciliation of tables, and decisions about matches."""
