@@ -42,13 +42,18 @@ class ContractedGraph:
         sources, targets = matched.T
         links = _counts(sources, targets + num_source, num_entities)
         num_nodes, nodes = connected_components(links, directed=False)
-        triples = (pair.source.triples[:, [0, 2]], pair.target.triples[:, [0, 2]] + num_source)
+        triples = (
+            pair.source.triples[:, [0, 2]],
+            pair.target.triples[:, [0, 2]] + num_source,
+        )
         heads, tails = nodes[np.concatenate(triples)].T
         apart = heads != tails
         edges = _counts(heads[apart], tails[apart], num_nodes)
         adjacency = csr_array(edges + edges.T)
         adjacency.sort_indices()
-        return cls(nodes.astype(np.int64), np.bincount(nodes, minlength=num_nodes), adjacency)
+        return cls(
+            nodes.astype(np.int64), np.bincount(nodes, minlength=num_nodes), adjacency
+        )
 
 
 def _counts(heads: IntArray, tails: IntArray, size: int) -> csr_array:
@@ -61,6 +66,7 @@ def divide(
     pair: GraphPair,
     known: Supervision,
     folder: Path,
+    *,
     num_parts: int,
     overlap: float,
     matched: IntArray | None = None,
@@ -87,7 +93,8 @@ def divide(
         chosen.append([np.flatnonzero(side) for side in sides])
     _check_labels(pair, known, chosen)
     parts = tuple(
-        write_part(folder, number, pair, known, entities) for number, entities in enumerate(chosen)
+        write_part(folder, number, pair, known, entities)
+        for number, entities in enumerate(chosen)
     )
     division = Division(
         pair.name,
@@ -107,7 +114,9 @@ def rough_matches(pair: GraphPair, train: IntArray) -> IntArray:
     reasoner = ParisReasoner(pair)
     reasoner.tolerance = ROUGH
     known = reasoner.certain(torch.from_numpy(train.copy()))
-    pairs: IntArray = reasoner.settled(known, known, lambda report: None).pairs().numpy()
+    pairs: IntArray = (
+        reasoner.settled(known, known, lambda report: None).pairs().numpy()
+    )
     return pairs
 
 
@@ -170,7 +179,10 @@ def _check_labels(
     """Raise an error if a part has too little to learn from."""
     least = min(FEWEST_LABELS, len(known.train))
     for number, entities in enumerate(chosen):
-        inside, (num_source, num_target) = are_inside(known.train, entities), map(len, entities)
+        inside, (num_source, num_target) = (
+            are_inside(known.train, entities),
+            map(len, entities),
+        )
         too_few = inside.sum() < least and not has_literals(pair)
         if too_few or not num_source or not num_target:
             raise DataError(
@@ -180,7 +192,9 @@ def _check_labels(
             )
 
 
-def separated_share(links: IntArray, chosen: Sequence[Sequence[IntArray]]) -> float | None:
+def separated_share(
+    links: IntArray, chosen: Sequence[Sequence[IntArray]]
+) -> float | None:
     """Return the share of the links whose entities share no part; ``None`` without links."""
     if not len(links):
         return None

@@ -1,7 +1,10 @@
 """The folder of a divided pair: a record, the settings of the data, and one folder per part."""
 
+import hashlib
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +14,24 @@ from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.split import Supervision
+from emea.divide.settings import PartSettings
 from emea.errors import ConfigError, DataError
 from emea.record.checked_files import (
     read_checked_arrays,
     read_checked_json,
     reading,
+    remove_leftovers,
     write_checked_arrays,
     write_checked_json,
 )
 from emea.record.pair_file import SIDES, read_pair, write_pair
-from emea.record.run_folder import PAIR_FILE
+from emea.record.run_folder import CONFIG_FILE, PAIR_FILE
+from emea.record.run_record import parsed_record
 
 DIVISION_FILE, ENTITIES_FILE = "division.json", "entities.npz"
+PART_FOLDER = "part-"
+
+MOST_PARTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +50,31 @@ class PartEntities:
     source_seen: np.ndarray
     target_seen: np.ndarray
 
+    def checksum(self) -> str:
+        """Return the SHA-256 of all arrays."""
+        digest = hashlib.sha256()
+        for side in SIDES:
+            entities: IntArray = getattr(self, side)
+            seen: np.ndarray = getattr(self, f"{side}_seen")
+            digest.update(f"{side} {len(entities)}\n".encode())
+            digest.update(entities.astype("<i8").tobytes())
+            digest.update(seen.astype("<f4").tobytes())
+        return digest.hexdigest()
+
 
 @dataclass(frozen=True)
 class PartRecord:
-    """The checksum and the size of a part."""
+    """The checksums and the sizes of a part.
+
+    Args:
+        checksum: The checksum of its graphs and links.
+        num_source: The number of its source entities.
+        num_target: The number of its target entities.
+        num_triples: The number of the triples of both of its graphs.
+        num_train: The number of its training links.
+        num_validation: The number of its validation links.
+        entities: The checksum of its entities; ``None`` in divisions of earlier versions.
+    """
 
     checksum: str
     num_source: int
@@ -52,6 +82,7 @@ class PartRecord:
     num_triples: int
     num_train: int
     num_validation: int
+    entities: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,25 +121,76 @@ class Division:
         """
         path = folder / DIVISION_FILE
         if not path.is_file():
-            raise DataError(f"{folder} contains no finished division. Write one with emea divide.")
+            raise DataError(
+                f"{folder} contains no finished division. Write one with emea divide."
+            )
         content: dict[str, Any] = read_checked_json(path)
         with reading(path):
-            parts = tuple(PartRecord(**one) for one in content.pop("parts"))
-            return cls(**content, parts=parts)
+            parts = _parts(content.pop("parts", None))
+            numbers = (content.get(name) for name in ("overlap", "separated", "lost"))
+            if not all(
+                one is None or (_is_number(one) and one >= 0) for one in numbers
+            ):
+                raise ValueError("one of its shares is not a number from 0")
+            return parsed_record(cls, {**content, "parts": parts})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _parts(listed: Any) -> tuple[PartRecord, ...]:
+    """Return the records of the parts.
+
+    Raises:
+        ValueError: If they cannot be used.
+    """
+    if not isinstance(listed, list) or not 0 < len(listed) <= MOST_PARTS:
+        raise ValueError("it lists no parts")
+    if not all(isinstance(one, dict) for one in listed):
+        raise ValueError("one of its parts is not a record")
+    parts = tuple(
+        parsed_record(PartRecord, {"entities": None, **one}) for one in listed
+    )
+    sizes = [
+        size for one in parts for size in asdict(one).values() if isinstance(size, int)
+    ]
+    if min(sizes) < 0:
+        raise ValueError("the size of a part is negative")
+    if len({one.checksum for one in parts}) < len(parts):
+        raise ValueError("two of its parts have the same checksum")
+    return parts
 
 
 def part_folder(division: Path, number: int) -> Path:
     """Return the folder of a part."""
-    return division / f"part-{number}"
+    return division / f"{PART_FOLDER}{number}"
+
+
+def remove_unfinished(division: Path) -> None:
+    """Remove what a division has written before its record; other files stay."""
+    for folder in division.glob(f"{PART_FOLDER}*"):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        remove_leftovers(folder)
+        for name in (PAIR_FILE, ENTITIES_FILE):
+            (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # it has files of the user
+            folder.rmdir()
+    (division / CONFIG_FILE).unlink(missing_ok=True)
 
 
 def visible_checksum(pair: GraphPair, known: Supervision) -> str:
     """Return the checksum of a pair without its test links."""
     links = np.concatenate([known.train, known.validation])
-    return replace(pair, links=links, official=None, unmatched=None, num_absent=0).checksum()
+    return replace(
+        pair, links=links, official=None, unmatched=None, num_absent=0
+    ).checksum()
 
 
-def read_part(division: str | None, part: int) -> GraphPair:
+def read_part(
+    division: str | None = PartSettings.division, part: int = PartSettings.part
+) -> GraphPair:
     """Read a part of a divided pair; its links are training and validation links.
 
     Raises:
@@ -116,31 +198,90 @@ def read_part(division: str | None, part: int) -> GraphPair:
         DataError: If there is no such part.
     """
     if division is None:
-        raise ConfigError("data=part needs data.division, a folder that emea divide wrote.")
+        raise ConfigError(
+            "data=part needs data.division, a folder that emea divide wrote."
+        )
     folder = Path(division).expanduser()
     num_parts = len(Division.read(folder).parts)
     if part >= num_parts:
-        raise DataError(f"{folder} has no part {part}. Choose data.part from 0 to {num_parts - 1}.")
-    return read_pair(part_folder(folder, part) / PAIR_FILE)
+        raise DataError(
+            f"{folder} has no part {part}. Choose data.part from 0 to {num_parts - 1}."
+        )
+    return read_graphs(folder, part)
 
 
-def read_entities(division: Path, number: int) -> PartEntities:
-    """Read the entities of a part.
+def read_graphs(division: Path, number: int) -> GraphPair:
+    """Read the graphs and links of a part.
 
     Raises:
-        DataError: If the file is missing or damaged.
+        DataError: If the file is missing or damaged, or belongs to another part or division.
+    """
+    path = part_folder(division, number) / PAIR_FILE
+    found = read_pair(path)
+    if found.checksum() != Division.read(division).parts[number].checksum:
+        raise DataError(
+            f"{path} belongs to another part or division. Restore it or divide again."
+        )
+    return found
+
+
+def read_entities(division: Path, number: int, sizes: tuple[int, int]) -> PartEntities:
+    """Read the entities of a part.
+
+    Args:
+        division: The folder of the division.
+        number: The number of the part.
+        sizes: The numbers of source and target entities of the whole graphs.
+
+    Raises:
+        DataError: If the file is missing or damaged, or belongs to another part or division.
     """
     path = part_folder(division, number) / ENTITIES_FILE
-    arrays, record = read_checked_arrays(path), Division.read(division).parts[number]
+    arrays = read_checked_arrays(path)
+    record = Division.read(division).parts[number]
     with reading(path):
+        if arrays.keys() != {one.name for one in fields(PartEntities)}:
+            raise ValueError(f"it contains the arrays {', '.join(sorted(arrays))}")
+        expected = (record.num_source, record.num_target)
+        for side, size, num_wanted in zip(SIDES, sizes, expected, strict=True):
+            _check_entities(side, arrays[side], size)
+            _check_seen(side, arrays[f"{side}_seen"], len(arrays[side]))
+            if len(arrays[side]) != num_wanted:
+                raise ValueError("it contains the entities of another part")
         found = PartEntities(**arrays)
-        if (len(found.source), len(found.target)) != (record.num_source, record.num_target):
-            raise ValueError("it contains the entities of another part")
+        if record.entities not in (None, found.checksum()):
+            raise ValueError("it contains the entities of another part or division")
         return found
 
 
+def _check_entities(side: str, entities: np.ndarray, size: int) -> None:
+    """Raise an error unless an array contains ids of a graph in ascending order."""
+    if entities.dtype != np.int64 or entities.ndim != 1 or not len(entities):
+        raise ValueError(f"its {side} entities have the wrong type or shape")
+    if (np.diff(entities) <= 0).any():
+        raise ValueError(f"its {side} entities are not in ascending order")
+    if entities[0] < 0 or entities[-1] >= size:
+        raise ValueError(
+            f"its {side} entities are not those of a graph with {size:,} entities"
+        )
+
+
+def _check_seen(side: str, seen: np.ndarray, num_entities: int) -> None:
+    """Raise an error unless an array contains one share for each entity."""
+    if seen.dtype != np.float32 or seen.shape != (num_entities,):
+        raise ValueError(
+            f"its shares of the {side} triples have the wrong type or shape"
+        )
+    if not ((seen >= 0) & (seen <= 1)).all():  # NaN is neither
+        raise ValueError(f"its shares of the {side} triples are not between 0 and 1")
+
+
 def write_part(
-    division: Path, number: int, pair: GraphPair, known: Supervision, chosen: Sequence[IntArray]
+    division: Path,
+    number: int,
+    pair: GraphPair,
+    known: Supervision,
+    chosen: Sequence[IntArray],
 ) -> PartRecord:
     """Write a part and return its record.
 
@@ -151,10 +292,15 @@ def write_part(
         known: The training and validation links; no other links are written.
         chosen: The source and the target entities of the part, ascending.
     """
-    folder, graphs = part_folder(division, number), (pair.source, pair.target)
+    folder = part_folder(division, number)
+    graphs = (pair.source, pair.target)
     folder.mkdir(parents=True, exist_ok=True)
-    source, target = (induced(graph, ids) for graph, ids in zip(graphs, chosen, strict=True))
-    train, validation = (links_between(one, chosen) for one in (known.train, known.validation))
+    source, target = (
+        induced(graph, ids) for graph, ids in zip(graphs, chosen, strict=True)
+    )
+    train, validation = (
+        links_between(one, chosen) for one in (known.train, known.validation)
+    )
     rejected = None if pair.rejected is None else links_between(pair.rejected, chosen)
     part = GraphPair(
         f"{pair.name} part {number}",
@@ -167,12 +313,23 @@ def write_part(
     )
     write_pair(folder / PAIR_FILE, part)
     seen = {}
-    for side, graph, ids, inside in zip(SIDES, graphs, chosen, (source, target), strict=True):
+    for side, graph, ids, inside in zip(
+        SIDES, graphs, chosen, (source, target), strict=True
+    ):
         shares = inside.degrees() / np.maximum(graph.degrees()[ids], 1)
         seen[f"{side}_seen"] = shares.astype(np.float32)
-    write_checked_arrays(folder / ENTITIES_FILE, source=chosen[0], target=chosen[1], **seen)
-    sizes = source.num_entities, target.num_entities, source.num_triples + target.num_triples
-    return PartRecord(part.checksum(), *sizes, len(train), len(validation))
+    entities = PartEntities(source=chosen[0], target=chosen[1], **seen)
+    arrays = {one.name: getattr(entities, one.name) for one in fields(entities)}
+    write_checked_arrays(folder / ENTITIES_FILE, **arrays)
+    return PartRecord(
+        checksum=part.checksum(),
+        num_source=source.num_entities,
+        num_target=target.num_entities,
+        num_triples=source.num_triples + target.num_triples,
+        num_train=len(train),
+        num_validation=len(validation),
+        entities=entities.checksum(),
+    )
 
 
 def induced(graph: KnowledgeGraph, entities: IntArray) -> KnowledgeGraph:
@@ -190,5 +347,7 @@ def are_inside(links: IntArray, chosen: Sequence[IntArray]) -> np.ndarray:
 def links_between(links: IntArray, chosen: Sequence[IntArray]) -> IntArray:
     """Return the links between the chosen source and target entities, in the ids of the part."""
     columns = zip(chosen, links[are_inside(links, chosen)].T, strict=True)
-    found: IntArray = np.stack([np.searchsorted(ids, column) for ids, column in columns], axis=1)
+    found: IntArray = np.stack(
+        [np.searchsorted(ids, column) for ids, column in columns], axis=1
+    )
     return found

@@ -12,10 +12,16 @@ import torch
 from torch import Tensor
 
 from emea.config.paths import PART_READER
-from emea.config.settings.cardinality import Cardinality
 from emea.data.arrays import FloatArray, IntArray
 from emea.data.graph_pair import GraphPair
-from emea.divide.division import Division, part_folder, read_entities, visible_checksum
+from emea.data.settings import Cardinality
+from emea.divide.division import (
+    Division,
+    PartEntities,
+    read_entities,
+    read_graphs,
+    visible_checksum,
+)
 from emea.em.witnesses import calibrated
 from emea.errors import DataError
 from emea.evaluation.joint_ranks import candidate_ranks
@@ -28,22 +34,27 @@ from emea.evaluation.ranks import (
     matched_ranks,
     ranking_metrics,
 )
+from emea.kernels.passes import MAX_LOGIT
 from emea.matching.beliefs import Beliefs
-from emea.matching.matching_marginals import MAX_LOGIT, log_marginals, matching_messages
+from emea.matching.matching_marginals import log_marginals, matching_messages
 from emea.matching.pair_table import LabelledSlots, PairTable, ScoredPairs, tabulate
 from emea.record.checked_files import BackgroundWriter, digest
-from emea.record.pair_file import read_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
-    PAIR_FILE,
     answered_entry,
     read_config,
     read_metrics,
 )
 from emea.record.run_header import with_own_store
-from emea.record.run_record import FINGERPRINT_TAG, RunHeader, is_finished, read_header
+from emea.record.run_record import (
+    FINGERPRINT_TAG,
+    JOINED_TAG,
+    RunHeader,
+    is_finished,
+    read_header,
+)
 from emea.record.sync import find_run_folders
-from emea.run.finished_run import answers_jointly, read_beliefs
+from emea.run.finished_run import read_beliefs
 from emea.run.observer import announced_sample, compatibility_section, hard_mapping
 from emea.run.outcome import Numbers, Outcome, RunInputs
 
@@ -78,7 +89,9 @@ class PartRun:
     def method(self) -> frozenset[tuple[str, str]]:
         """The settings that all parts of one alignment have in common."""
         params = self.header.params.items()
-        return frozenset((key, str(one)) for key, one in params if not key.startswith(OWN_KEYS))
+        return frozenset(
+            (key, str(one)) for key, one in params if not key.startswith(OWN_KEYS)
+        )
 
 
 def chosen_runs(division: Division, roots: Sequence[Path]) -> list[PartRun]:
@@ -106,7 +119,9 @@ def chosen_runs(division: Division, roots: Sequence[Path]) -> list[PartRun]:
     for runs in by_method.values() or [{}]:
         missing = [str(number) for number in numbers.values() if number not in runs]
         if missing:
-            alike = next((f" with the settings of {one.folder}" for one in runs.values()), "")
+            alike = next(
+                (f" with the settings of {one.folder}" for one in runs.values()), ""
+            )
             raise DataError(
                 f"{'Parts' if len(missing) > 1 else 'Part'} {', '.join(missing)} of "
                 f"{len(numbers)} have no finished run{alike} in {', '.join(map(str, roots))}. Run "
@@ -117,7 +132,8 @@ def chosen_runs(division: Division, roots: Sequence[Path]) -> list[PartRun]:
 
 def joined_config(division: Path, runs: Sequence[PartRun]) -> Any:
     """Return the settings of the parts with the data and the split of the division."""
-    config, whole = with_own_store(read_config(runs[0].folder)), read_config(division)
+    config = with_own_store(read_config(runs[0].folder))
+    whole = read_config(division)
     for key in ("data", "split", "ratio", "split_seed"):
         config[key] = whole[key]
     config.skip_recorded, config.initial_from = False, None
@@ -127,7 +143,7 @@ def joined_config(division: Path, runs: Sequence[PartRun]) -> Any:
 def joined_tags(runs: Sequence[PartRun]) -> dict[str, str]:
     """Return tags that tell a joined run from one that trained on the whole graphs."""
     ids = [one.header.run_id for one in runs]
-    return {FINGERPRINT_TAG: digest({"joined": ids}), "joined_runs": str(len(runs))}
+    return {FINGERPRINT_TAG: digest({"joined": ids}), JOINED_TAG: str(len(runs))}
 
 
 class JoinedRun:
@@ -142,41 +158,55 @@ class JoinedRun:
         DataError: If the data changed since the division.
     """
 
-    def __init__(self, division: Path, runs: Sequence[PartRun], inputs: RunInputs) -> None:
+    def __init__(
+        self, division: Path, runs: Sequence[PartRun], inputs: RunInputs
+    ) -> None:
         graphs = replace(inputs.graphs, literals=None)
-        if visible_checksum(graphs, inputs.split.supervision) != Division.read(division).checksum:
+        if (
+            visible_checksum(graphs, inputs.split.supervision)
+            != Division.read(division).checksum
+        ):
             raise DataError(
                 f"The graphs or the known links of {graphs.name} changed since they were divided "
                 f"into {division}. Restore them, or divide and run again."
             )
         self.division, self.runs, self.inputs = division, runs, inputs
-        self.is_joint = answers_jointly(inputs.settings.nodes)
+        self.is_joint = inputs.settings.answers_jointly
         self.labels = torch.from_numpy(inputs.visible.train.copy())
         self.neural: Beliefs | None = None
         self.joint: Beliefs | None = None
 
-    def train(self, folder: Path, resume_from: Path | None, writer: BackgroundWriter) -> None:
+    def train(
+        self, folder: Path, resume_from: Path | None, writer: BackgroundWriter
+    ) -> None:
         """Read the beliefs of all parts and infer those of the whole."""
         of_neural: list[JudgedPairs] = []
         of_joint: list[JudgedPairs] = []
+        graphs = self.inputs.graphs
+        sizes = graphs.source.num_entities, graphs.target.num_entities
         for run in self.runs:
-            part = read_pair(part_folder(self.division, run.number) / PAIR_FILE)
+            part = read_graphs(self.division, run.number)
+            entities = read_entities(self.division, run.number, sizes)
             neural, joint, *_ = read_beliefs(run.folder / BELIEFS_FILE, part)
             for beliefs, found in ((neural, of_neural), (joint, of_joint)):
                 if beliefs is not None:
-                    found.append(JudgedPairs.of(self.division, run.number, beliefs))
+                    found.append(JudgedPairs.of(entities, beliefs))
         self.is_joint = bool(of_joint) and (self.is_joint or not of_neural)
         self.neural = self._joined(of_neural, not self.is_joint) if of_neural else None
         self.joint = self._joined(of_joint, self.is_joint) if of_joint else None
 
     def _joined(self, judged: "Sequence[JudgedPairs]", is_answer: bool) -> Beliefs:
         """Return the mean beliefs, and for the answer one inference and one calibration."""
-        graphs, labels = self.inputs.graphs, self.labels
-        num_source, num_target = graphs.source.num_entities, graphs.target.num_entities
+        graphs = self.inputs.graphs
+        labels = self.labels
+        num_source = graphs.source.num_entities
+        num_target = graphs.target.num_entities
         pairs = mean_judgements(judged, num_target)
         order = torch.zeros(len(pairs.scores))
         table = tabulate(pairs, order, num_source, num_target, WIDTH)
-        found = Beliefs(table.targets, torch.where(table.filled, table.scores, 0.0).float())
+        found = Beliefs(
+            table.targets, torch.where(table.filled, table.scores, 0.0).float()
+        )
         if graphs.cardinality != Cardinality.ONE_TO_ONE:
             return found  # entities may have several matches, which do not compete
         if not is_answer:
@@ -185,7 +215,11 @@ class JoinedRun:
         free = torch.ones(num_source, dtype=torch.bool)
         free[labels[:, 0]] = False
         # the parts' beliefs count entities without a counterpart, too
-        share = float(found.probs[free].sum(1).mean().clamp(LEAST_FREE, 1)) if free.any() else 1.0
+        share = (
+            float(found.probs[free].sum(1).mean().clamp(LEAST_FREE, 1))
+            if free.any()
+            else 1.0
+        )
         validation = torch.from_numpy(self.inputs.visible.validation.copy())
         return calibrated(found, validation, share=share).clamped(labels)
 
@@ -210,10 +244,15 @@ class JoinedRun:
         )
 
     def _scores(
-        self, pair: GraphPair, answer: Beliefs, ranks: dict[str, Ranks], ranked: IntArray
+        self,
+        pair: GraphPair,
+        answer: Beliefs,
+        ranks: dict[str, Ranks],
+        ranked: IntArray,
     ) -> Numbers:
         """Return the sections of ``metrics.json``; without an encoder, only candidates rank."""
-        split, known = self.inputs.split, self.inputs.visible
+        split = self.inputs.split
+        known = self.inputs.visible
         pool_size = max(1, len(np.unique(split.test[:, 1])))
         missed = Missed(split.missed_share, pool_size, max(1, pair.target.num_entities))
         initial, final = (both_pools(one, missed) for one in ranks.values())
@@ -234,7 +273,8 @@ class JoinedRun:
         }
         reverse = matched_metrics(matched_ranks(pairs, ranked), split.missed_share)
         by_degree = pair.source.degrees()[ranked[:, 0]]
-        mappings, device = {"final": best}, self.inputs.device
+        mappings = {"final": best}
+        device = self.inputs.device
         return {
             "initial": initial,
             "final": final,
@@ -248,7 +288,9 @@ class JoinedRun:
     def _of_parts(self) -> Numbers:
         """Return the mean weights of the rules, and time and memory of the runs of the parts."""
         metrics = [read_metrics(one.folder) for one in self.runs]
-        weights: dict[str, list[float]] = {}  # runs of several methods have different rules
+        weights: dict[
+            str, list[float]
+        ] = {}  # runs of several methods have different rules
         for one in metrics:
             for name, weight in (answered_entry(one).get("weights") or {}).items():
                 weights.setdefault(name, []).append(weight)
@@ -283,9 +325,8 @@ class JudgedPairs:
     weights: Callable[[IntArray, IntArray], FloatArray]
 
     @classmethod
-    def of(cls, division: Path, number: int, beliefs: Beliefs) -> "JudgedPairs":
+    def of(cls, entities: PartEntities, beliefs: Beliefs) -> "JudgedPairs":
         """Take the best candidates of a run of a part."""
-        entities = read_entities(division, number)
         best = beliefs.probs.topk(min(KEPT, beliefs.num_candidates), dim=1)
         rows, slots = (best.values >= LEAST_PROB).nonzero(as_tuple=True)
         targets = beliefs.targets[rows, best.indices[rows, slots]]
@@ -316,8 +357,10 @@ def mean_judgements(judged: Sequence[JudgedPairs], num_target: int) -> ScoredPai
     """
     keys = np.concatenate([one.sources * num_target + one.targets for one in judged])
     distinct, index = np.unique(keys, return_inverse=True)
-    sources, targets = distinct // num_target, distinct % num_target
-    sums, totals = np.zeros(len(distinct)), np.zeros(len(distinct))
+    sources = distinct // num_target
+    targets = distinct % num_target
+    sums = np.zeros(len(distinct))
+    totals = np.zeros(len(distinct))
     start = 0
     for one in judged:
         weights = one.weights(sources, targets)

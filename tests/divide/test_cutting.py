@@ -13,8 +13,20 @@ from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import Supervision
 from emea.data.vectors import EntityVectors
-from emea.divide.cutting import ContractedGraph, divide, overlapping, partition, separated_share
-from emea.divide.division import Division, induced, links_between, read_entities, read_part
+from emea.divide.cutting import (
+    ContractedGraph,
+    divide,
+    overlapping,
+    partition,
+    separated_share,
+)
+from emea.divide.division import (
+    Division,
+    induced,
+    links_between,
+    read_entities,
+    read_part,
+)
 from emea.errors import DataError, UserError
 
 pytest.importorskip("pymetis")
@@ -39,11 +51,18 @@ def known_of(pair: GraphPair) -> Supervision:
     return Supervision(pair.links[:60], pair.links[60:100])
 
 
+def sizes_of(pair: GraphPair) -> tuple[int, int]:
+    return pair.source.num_entities, pair.target.num_entities
+
+
 def rich_graph() -> KnowledgeGraph:
     """Six entities with names, labels, kinds, literals and vectors."""
     triples = [(0, 0, 1), (1, 1, 2), (2, 0, 2), (3, 1, 0), (4, 0, 5), (5, 1, 1)]
     literals = AttributeTriples(
-        [(0, 0, 1), (2, 0, 0), (5, 1, 2), (5, 0, 1)], ["age", "name"], ["7", "8", "x"], [0, 0, 0]
+        [(0, 0, 1), (2, 0, 0), (5, 1, 2), (5, 0, 1)],
+        ["age", "name"],
+        ["7", "8", "x"],
+        [0, 0, 0],
     )
     return KnowledgeGraph(
         np.array(triples),
@@ -67,10 +86,19 @@ def facts(graph: KnowledgeGraph, inside: set[str]) -> set[tuple[object, ...]]:
     assert graph.attributes is not None and graph.kinds is not None
     texts = graph.attributes
     for entity, attribute, value in texts.triples.tolist():
-        found.add((name(entity), texts.attribute_names[attribute], texts.values[value], "literal"))
+        found.add(
+            (
+                name(entity),
+                texts.attribute_names[attribute],
+                texts.values[value],
+                "literal",
+            )
+        )
     for entity in range(graph.num_entities):
         found.add((name(entity), graph.entity_label(entity), int(graph.kinds[entity])))
-    for entity, values in zip(graph.vectors[0].entities, graph.vectors[0].values, strict=True):
+    for entity, values in zip(
+        graph.vectors[0].entities, graph.vectors[0].values, strict=True
+    ):
         found.add((name(int(entity)), tuple(values.tolist())))
     whole = {f"e{one}" for one in range(6)} - inside
     return {one for one in found if not whole & set(map(str, one))}
@@ -131,19 +159,24 @@ def test_a_cut_keeps_links_together_and_balances_the_parts(tmp_path: Path) -> No
     pair = small_pair(1000)
     known = Supervision(pair.links[:200], pair.links[200:400])
     graphs = replace(pair, links=pair.links[:0])
-    division = divide(graphs, known, tmp_path, 4, 0.2)
+    division = divide(graphs, known, tmp_path, num_parts=4, overlap=0.2)
     rng = np.random.default_rng(0)
     at_random = [
         (rng.permutation(1000)[:300], rng.permutation(pair.target.num_entities)[:300])
         for _ in range(4)
     ]
     assert division.separated is not None
-    assert division.separated < 0.3 * (separated_share(known.validation, at_random) or 0)
-    parts = [read_entities(tmp_path, number) for number in range(4)]
+    assert division.separated < 0.3 * (
+        separated_share(known.validation, at_random) or 0
+    )
+    parts = [read_entities(tmp_path, number, sizes_of(pair)) for number in range(4)]
     assert set(np.concatenate([one.source for one in parts])) == set(range(1000))
     assert max(one.num_source + one.num_target for one in division.parts) < 0.4 * 2000
     assert division == Division.read(tmp_path)
-    together = [{*one.source.tolist()} for one in parts], [{*one.target.tolist()} for one in parts]
+    together = (
+        [{*one.source.tolist()} for one in parts],
+        [{*one.target.tolist()} for one in parts],
+    )
     lost = [
         not any(source in s and target in t for s, t in zip(*together, strict=True))
         for source, target in known.validation.tolist()
@@ -159,10 +192,21 @@ def test_a_cut_keeps_links_together_and_balances_the_parts(tmp_path: Path) -> No
     assert sum(map(len, inside)) >= len(known.train)
 
 
-def test_entities_know_the_share_of_their_triples_that_a_part_has(tmp_path: Path) -> None:
+def test_entities_know_the_share_of_their_triples_that_a_part_has(
+    tmp_path: Path,
+) -> None:
     pair = small_pair()
-    divide(replace(pair, links=pair.links[:0]), known_of(pair), tmp_path, 2, 0.1)
-    found, part = read_entities(tmp_path, 1), read_part(str(tmp_path), 1)
+    divide(
+        replace(pair, links=pair.links[:0]),
+        known_of(pair),
+        tmp_path,
+        num_parts=2,
+        overlap=0.1,
+    )
+    found, part = (
+        read_entities(tmp_path, 1, sizes_of(pair)),
+        read_part(str(tmp_path), 1),
+    )
     degrees: IntArray = pair.source.degrees()
     for place, entity in enumerate(found.source.tolist()):
         share = part.source.degrees()[place] / max(1, degrees[entity])
@@ -173,11 +217,16 @@ def test_impossible_cuts_are_refused_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = small_pair()
-    graphs, few = replace(pair, links=pair.links[:0]), Supervision(pair.links[:3], pair.links[:0])
-    with pytest.raises(DataError, match=r"cannot be cut into 5 parts: part \d would have") as told:
-        divide(graphs, few, tmp_path / "few", 5, 0.1)
+    graphs, few = (
+        replace(pair, links=pair.links[:0]),
+        Supervision(pair.links[:3], pair.links[:0]),
+    )
+    with pytest.raises(
+        DataError, match=r"cannot be cut into 5 parts: part \d would have"
+    ) as told:
+        divide(graphs, few, tmp_path / "few", num_parts=5, overlap=0.1)
     assert "Choose fewer parts" in str(told.value)
     assert not (tmp_path / "few" / "division.json").exists()
     monkeypatch.setitem(__import__("sys").modules, "pymetis", None)
     with pytest.raises(UserError, match=r"pip install 'emea\[divide\]'"):
-        divide(graphs, known_of(pair), tmp_path / "no", 2, 0.1)
+        divide(graphs, known_of(pair), tmp_path / "no", num_parts=2, overlap=0.1)

@@ -13,7 +13,9 @@ from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 NO_LABELS = torch.zeros((0, 2), dtype=torch.int64)
 
 
-def table_of(pairs: dict[tuple[int, int], float], num_source: int, num_target: int) -> PairTable:
+def table_of(
+    pairs: dict[tuple[int, int], float], num_source: int, num_target: int
+) -> PairTable:
     sources, targets = torch.tensor(list(pairs)).T
     scores = torch.tensor(list(pairs.values()), dtype=torch.float64)
     scored = ScoredPairs(sources, targets, scores)
@@ -98,7 +100,10 @@ def test_an_entity_in_several_parts_is_judged_by_all_of_them() -> None:
         sources, targets = np.array(inside).reshape(-1, 2).T
 
         def weights(
-            s: np.ndarray, t: np.ndarray, a: np.ndarray = of_source, b: np.ndarray = of_target
+            s: np.ndarray,
+            t: np.ndarray,
+            a: np.ndarray = of_source,
+            b: np.ndarray = of_target,
         ) -> np.ndarray:
             return a[s] * b[t]
 
@@ -112,8 +117,12 @@ def test_an_entity_in_several_parts_is_judged_by_all_of_them() -> None:
             for other, (of_source, of_target) in zip(judged, seen, strict=True):
                 weight = of_source[s] * of_target[t]
                 below += weight
-                for s2, t2, p in zip(other.sources, other.targets, other.probs, strict=True):
+                for s2, t2, p in zip(
+                    other.sources, other.targets, other.probs, strict=True
+                ):
                     above += weight * p * ((s2, t2) == (s, t))
             expected[s, t] = above / below
     pairs = zip(found.sources.tolist(), found.targets.tolist(), strict=True)
-    assert dict(zip(pairs, found.scores.tolist(), strict=True)) == pytest.approx(expected)
+    assert dict(zip(pairs, found.scores.tolist(), strict=True)) == pytest.approx(
+        expected
+    )
