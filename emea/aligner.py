@@ -13,9 +13,9 @@
 """
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Never
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,12 +23,24 @@ import torch
 from emea.answer.decision import Decision, with_given
 from emea.answer.exporting import selected, top_candidates
 from emea.answer.schema import Schema, TermMatch
+from emea.answer.settings import ExportSettings
 from emea.config.command_line import check_option, check_overrides
 from emea.config.composition import composed, search_also
-from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings, with_own
+from emea.config.typed_choices import (
+    Choice,
+    DecodingSettings,
+    EMSettings,
+    EncoderSettings,
+    LiteralsSettings,
+    ModelSettings,
+    RuleSettings,
+    TrainingSettings,
+    choice,
+)
+from emea.config.usual_settings import AUTO, fitting_settings, with_own
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
+from emea.data.settings import Cardinality
 from emea.data.sources.library_inputs import (
     checked_path,
     described,
@@ -38,6 +50,7 @@ from emea.data.sources.library_inputs import (
     read_graph,
     read_links,
 )
+from emea.data.split import has_literals
 from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
 from emea.evaluation.metrics import mapping_metrics, unknown_pairs
@@ -46,17 +59,36 @@ from emea.explain.alignment_page import run_page, write_page
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Explanation
 from emea.explain.text import plain_text
+from emea.record.run_record import is_run_folder
 from emea.run.finished_run import FinishedRun, load_run, read_records, write_run
 from emea.run.job import run_job
 from emea.run.method_choice import is_open, suited
-from emea.run.parts import check_export, export_settings
+from emea.run.parts import check_export
 from emea.run.predicting import run_decision, run_schema
 from emea.suggest import suggest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Aligner", "Evaluation", "Match", "ToLabel", "graph_of", "read_graph", "read_links"]
+__all__ = [
+    "Aligner",
+    "Evaluation",
+    "Match",
+    "ToLabel",
+    "graph_of",
+    "read_graph",
+    "read_links",
+]
+
+
+ALWAYS = ("split=known", "tracking=none")
+"""Settings of every run of the Python API."""
+
+NOTHING_TO_LEARN = (
+    "There is nothing to learn from. Give known pairs of names, fit(source, target, links=[...]), "
+    "or read both graphs with their literals: read_graph(path, literals=True), or attributes=[...] "
+    "for the columns of a table."
+)
 
 
 class Match(NamedTuple):
@@ -118,9 +150,17 @@ class Evaluation(NamedTuple):
 class Aligner:
     """Aligns the entities of two graphs.
 
+    A part of the method is the name of an option, or its settings as an object, all of which hold:
+
+    >>> from emea import LightEASettings, OneToOneSettings
+    >>> Aligner(model=LightEASettings(dim=256), em=OneToOneSettings(iterations=3))
+    Aligner(model='lightea', em='one_to_one', not fitted)
+
     Args:
         model: The encoder, an option of ``conf/model``. ``auto`` is ``lightea`` on a CPU, which
-            needs no training, and ``rrea`` on a GPU.
+            needs no training, and ``rrea`` on a GPU. Settings of an encoder
+            (``LightEASettings``) keep the defaults of the schedule; those of the whole option are
+            ``LightEAModelSettings``.
         em: ``one_to_one`` (one-to-one inference), ``dual`` (two-way compatibility), ``paper``
             (EMEA) or ``none``. ``auto`` is ``one_to_one``. If both are ``auto``, several
             independent encoders are used (docs/own_graphs.md).
@@ -129,6 +169,10 @@ class Aligner:
             written unless you call ``save``.
         config_dir: Folder with your own options, such as ``model/my_encoder.yaml``. Name the
             modules of their classes in the settings: ``"trust=[my_encoder]"``.
+        rule: The rules that measure compatibility, an option of ``conf/rule``.
+        literals: The evidence from literals, an option of ``conf/literals``.
+        training: The first training, an option of ``conf/training``.
+        decoding: How the beliefs become an answer, an option of ``conf/decoding``.
 
     Raises:
         ConfigError: If a setting is unknown or has a wrong value; the message suggests the nearest.
@@ -136,35 +180,37 @@ class Aligner:
 
     def __init__(
         self,
-        model: str = AUTO,
-        em: str = AUTO,
+        model: str | EncoderSettings | ModelSettings = AUTO,
+        em: str | EMSettings = AUTO,
         settings: Sequence[str] = (),
         folder: str | Path | None = None,
         config_dir: str | Path | None = None,
-        **unknown: Never,
+        *,
+        rule: str | RuleSettings | None = None,
+        literals: str | LiteralsSettings | None = None,
+        training: str | TrainingSettings | None = None,
+        decoding: str | DecodingSettings | None = None,
     ) -> None:
-        for name in unknown:
-            raise ConfigError(
-                f"There is no argument {name}, only model, em, settings, folder and config_dir. "
-                'Settings are given as text: settings=["em.iterations=3"].'
-            )
         own = [] if config_dir is None else [checked_path(config_dir, "config_dir")]
         search_also(own)
-        for group, name in (("model", model), ("em", em)):
-            if not isinstance(name, str):
-                raise ConfigError(f"{group} must be the name of an option, got {described(name)}")
-            if name != AUTO:
-                check_option(group, name)
-        rule = ["rule=none"] if em == "none" else []
-        chosen = [*fitting_settings(model, em, torch.cuda.is_available()), *rule]
-        chosen += ["split=known", "tracking=none"]
-        usual = [one for one in chosen if one not in (f"model={model}", f"em={em}")]
-        chosen = with_own(chosen, _checked_settings(settings))
-        if settings:
-            check_overrides([*(f"--config-dir={folder}" for folder in own), *chosen], usual)
+        encoder, of_encoder = _checked_choice("model", model)
+        step, of_step = _checked_choice("em", em)
+        others: dict[str, object] = {"rule": rule, "literals": literals}
+        others |= {"training": training, "decoding": decoding}
+        further = [*of_encoder, *of_step, *_settings_of(others)]
+        further += _checked_settings(settings)
+        has_gpu = torch.cuda.is_available()
+        chosen = [*fitting_settings(encoder, step, has_gpu), *ALWAYS]
+        if step == "none" and rule is None:
+            chosen.append("rule=none")
+        usual = [one for one in chosen if one not in (f"model={encoder}", f"em={step}")]
+        chosen = with_own(chosen, further)
+        if further:
+            folders = [f"--config-dir={folder}" for folder in own]
+            check_overrides([*folders, *chosen], usual)
         self._config = composed(chosen)
-        is_auto = model == em == AUTO and is_open(settings)
-        self._open = ["split=known", "tracking=none", *settings] if is_auto else None
+        is_auto = encoder == step == AUTO and is_open(further)
+        self._open = [*ALWAYS, *further] if is_auto else None
         self._folder = None if folder is None else checked_path(folder, "folder")
         self._explainer: Explainer | None = None
 
@@ -172,7 +218,8 @@ class Aligner:
         name = f"Aligner(model={self._config.model.name!r}, em={self._config.em.name!r}"
         if self._explainer is None:
             return f"{name}, not fitted)"
-        pair, labels = self._explainer.run.pair, self._explainer.run.labels
+        pair = self._explainer.run.pair
+        labels = self._explainer.run.labels
         return f"{name}, source={pair.source!r}, target={pair.target!r}, {len(labels):,} labels)"
 
     @classmethod
@@ -195,19 +242,28 @@ class Aligner:
         aligner._take(run)
         return aligner
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Save matches, beliefs, graphs and settings.
 
         ``Aligner.load``, ``emea predict`` and ``emea explain`` can read the folder. It does not
         contain the encoder's weights; ``Aligner(folder=...)`` keeps them.
 
         Args:
-            folder: A new or empty folder, or that of an earlier run, which is replaced.
+            folder: A new or empty folder.
+            overwrite: Replace the run that the folder contains, if there is one.
 
         Raises:
-            DataError: If the folder has other content or cannot be written.
+            DataError: If the folder contains a run and ``overwrite`` is not set, if it has other
+                content, or if it cannot be written.
         """
-        write_run(checked_path(folder, "folder"), self._fitted.run, self._records)
+        place = checked_path(folder, "folder")
+        fitted = self._fitted
+        if not overwrite and is_run_folder(place):
+            raise DataError(
+                f"{place} contains a run. Choose another folder, or replace the run with "
+                "save(folder, overwrite=True)."
+            )
+        write_run(place, fitted.run, self._records)
 
     def fit(
         self,
@@ -222,10 +278,9 @@ class Aligner:
             source: The source graph, whose entities get a match.
             target: The target graph, in which matches are searched.
             links: Pairs of entity names, the source entity first (or last, if only that fits the
-                graphs). An entity may occur in one link only. Links are optional with the setting
-                ``literals=equal`` or ``literals=similar``, if the graphs were read with literals.
-            rejected: Pairs that are not links; they do not become candidates. An entity may occur
-                in several of them.
+                graphs). An entity may occur in one link only. All links are in the answer. They are
+                optional if the graphs were read with literals.
+            rejected: Pairs that are in no answer. An entity may occur in several of them.
 
         Raises:
             DataError: If a link names an unknown entity, links contradict each other, are rejected,
@@ -233,6 +288,8 @@ class Aligner:
         """
         cardinality = Cardinality(self._config.cardinality)
         pair = pair_of(source, target, links, rejected, cardinality)
+        if not len(pair.links) and not has_literals(pair):
+            raise DataError(NOTHING_TO_LEARN)
         config = self._config.copy()
         if (own := self._open) is not None:  # the data may choose the method
             has_gpu = torch.cuda.is_available()
@@ -241,7 +298,9 @@ class Aligner:
             )
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
-            folder = self._folder or Path(scratch)  # checkpoints are written during training
+            folder = self._folder or Path(
+                scratch
+            )  # checkpoints are written during training
             # The random generators of the caller must not change.
             with torch.random.fork_rng(range(torch.cuda.device_count())):
                 self._take(run_job(config, folder, pair=pair))
@@ -278,11 +337,16 @@ class Aligner:
             top_k=top_k, threshold=threshold, target_precision=target_precision
         )
         others, other_probs = top_candidates(decision.beliefs, settings.top_k)
-        name_of, matches = run.pair.target.entity_name, []
+        name_of = run.pair.target.entity_name
+        matches = []
         for entity, best, share in zip(*selected(decision.answer), strict=True):
             target = None if best == NO_MATCH else name_of(int(best))
-            both = zip(others[entity].tolist(), other_probs[entity].tolist(), strict=True)
-            candidates = [(name_of(candidate), prob) for candidate, prob in both if prob]
+            both = zip(
+                others[entity].tolist(), other_probs[entity].tolist(), strict=True
+            )
+            candidates = [
+                (name_of(candidate), prob) for candidate, prob in both if prob
+            ]
             source = run.pair.source.entity_name(int(entity))
             matches.append(Match(source, target, float(share), candidates))
         return matches
@@ -309,7 +373,10 @@ class Aligner:
             (run.pair.source.entity_name(one), run.pair.target.entity_name(other))
             for one, other in run.labels.tolist()
         }
-        best = [match.candidates[0] if match.candidates else (None, 0.0) for match in matches]
+        best = [
+            match.candidates[0] if match.candidates else (None, 0.0)
+            for match in matches
+        ]
         # dtype=object keeps None for a missing target in all versions of pandas.
         return pd.DataFrame(
             {
@@ -338,7 +405,12 @@ class Aligner:
     def classes(
         self, threshold: float | None = None, least_inclusion: float | None = None
     ) -> list[TermMatch]:
-        """Return which classes correspond, by their instances; the arguments are as above."""
+        """Return which classes of the two graphs correspond, by their instances.
+
+        Args:
+            threshold: Minimum probability of the matches of entities that count.
+            least_inclusion: Probability from which an inclusion is stated in ``mapping``.
+        """
         return list(self._schema(threshold, least_inclusion).classes)
 
     def _schema(self, threshold: float | None, least_inclusion: float | None) -> Schema:
@@ -375,7 +447,9 @@ class Aligner:
                 was given all links.
         """
         run = self._fitted.run
-        decision, _ = self._decided(threshold=threshold, target_precision=target_precision)
+        decision, _ = self._decided(
+            threshold=threshold, target_precision=target_precision
+        )
         cardinality = run.pair.cardinality
         given = link_ids(run.pair.source, run.pair.target, links, cardinality)
         seen = np.concatenate([run.labels.numpy(), run.split.supervision.validation])
@@ -408,7 +482,9 @@ class Aligner:
         explainer = self._fitted
         for side, name in (("source", source), ("target", target)):
             if not isinstance(name, str):
-                raise DataError(f"The {side} entity must be a name (str), got {described(name)}.")
+                raise DataError(
+                    f"The {side} entity must be a name (str), got {described(name)}."
+                )
         return explainer(explainer.source.find(source), explainer.target.find(target))
 
     def why(self, source: str, target: str) -> str:
@@ -431,7 +507,8 @@ class Aligner:
         Raises:
             DataError: If the file cannot be written.
         """
-        place, explainer = checked_path(path, "path"), self._fitted
+        place = checked_path(path, "path")
+        explainer = self._fitted
         # a temporary folder is gone when the page is read
         folder = explainer.run.folder if explainer.run.folder.is_dir() else None
         write_page(run_page(explainer, folder), place, is_opened)
@@ -456,7 +533,10 @@ class Aligner:
         return [
             ToLabel(
                 pair.source.entity_name(one.source),
-                [(pair.target.entity_name(target), prob) for target, prob in one.candidates],
+                [
+                    (pair.target.entity_name(target), prob)
+                    for target, prob in one.candidates
+                ],
                 one.score,
                 one.uncertainty,
             )
@@ -471,15 +551,35 @@ class Aligner:
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in asked.items()
         }
-        settings = with_given(export_settings(run.config), **plain)
+        settings = with_given(run.settings.own.export, **plain)
         check_export(run.config, settings)
         return run_decision(run, settings), settings
 
     @property
     def _fitted(self) -> Explainer:
         if self._explainer is None:
-            raise UserError("This Aligner is not fitted. Call fit(source, target, links) first.")
+            raise UserError(
+                "This Aligner is not fitted. Call fit(source, target, links) first."
+            )
         return self._explainer
+
+
+def _checked_choice(group: str, given: object) -> Choice:
+    """Return the option that a name or settings choose, if there is such an option."""
+    chosen = choice(group, given)
+    if chosen.option != AUTO:
+        check_option(group, chosen.option)
+    return chosen
+
+
+def _settings_of(given: Mapping[str, object]) -> list[str]:
+    """Return the overrides of the groups for which an option is given."""
+    found = []
+    for group, value in given.items():
+        if value is not None:
+            option, values = choice(group, value)
+            found += [f"{group}={option}", *values]
+    return found
 
 
 def _checked_settings(settings: Sequence[str]) -> list[str]:

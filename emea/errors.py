@@ -83,4 +83,6 @@ def writing(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error  # it may name a temporary file
-        raise DataError(f"{place} cannot be written: {reason}. Choose another place.") from error
+        raise DataError(
+            f"{place} cannot be written: {reason}. Choose another place."
+        ) from error

@@ -16,6 +16,7 @@ import torch
 
 import emea.aligner
 import emea.cli.main
+from emea import DualSettings, LightEASettings, ParisRuleSettings
 from emea.aligner import Aligner, graph_of, read_graph, read_links
 from emea.config.composition import composed
 from emea.data.sources.synthetic import synthetic_pair
@@ -37,8 +38,15 @@ def example() -> Example:
     pair = synthetic_pair(num_entities=120, seed=1)
     sides = []
     for side, graph in (("s", pair.source), ("t", pair.target)):
-        sides.append([(f"{side}{h}", f"{side}r{r}", f"{side}{t}") for h, r, t in graph.triples])
-    named = {entity for triples in sides for head, _, tail in triples for entity in (head, tail)}
+        sides.append(
+            [(f"{side}{h}", f"{side}r{r}", f"{side}{t}") for h, r, t in graph.triples]
+        )
+    named = {
+        entity
+        for triples in sides
+        for head, _, tail in triples
+        for entity in (head, tail)
+    }
     links = [(f"s{one}", f"t{other}") for one, other in pair.links.tolist()]
     return sides[0], sides[1], [link for link in links if named.issuperset(link)]
 
@@ -60,7 +68,32 @@ def test_the_example_of_the_docstring() -> None:
     assert doctest.testmod(emea.aligner).failed == 0
 
 
-def test_given_links_are_kept_and_others_found(fitted: Aligner, example: Example) -> None:
+def test_settings_as_objects_give_the_same_alignment(
+    fitted: Aligner, example: Example
+) -> None:
+    source, target, links = example
+    assert "em.iterations=1" in QUICK
+    own = [one for one in QUICK if not one.startswith("em.")]
+    aligner = Aligner(LightEASettings(), DualSettings(iterations=1), own)
+    aligner.fit(graph_of(source), graph_of(target), links[:40])
+    assert aligner.predict() == fitted.predict()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"rule": "avoid_conflict", "em": "paper"}, "avoid_conflict"),
+        ({"rule": ParisRuleSettings(markov_blanket=True), "em": "paper"}, "paris"),
+        ({"em": "none"}, "none"),
+    ],
+)
+def test_a_rule_is_a_name_or_settings(given: dict[str, Any], expected: str) -> None:
+    assert Aligner(model="lightea", **given)._config.rule.name == expected
+
+
+def test_given_links_are_kept_and_others_found(
+    fitted: Aligner, example: Example
+) -> None:
     _, _, links = example
     found = {match.source: match.target for match in fitted.predict()}
     held_out = fitted._fitted.run.split.supervision.validation
@@ -89,14 +122,20 @@ def test_relations_are_those_of_the_file(fitted: Aligner, folder: Path) -> None:
     fewer = sum(row.evidence for row in fitted.relations(threshold=0.9))
     assert fewer < sum(row.evidence for row in rows)
     assert fitted.classes() == []
-    with pytest.raises(ConfigError, match=r"export\.least_inclusion must be a number above 0"):
+    with pytest.raises(
+        ConfigError, match=r"export\.least_inclusion must be a number above 0"
+    ):
         fitted.relations(least_inclusion=0)
 
 
 def test_classes_follow_from_typed_instances() -> None:
     people = ("anna", "ben", "cleo", "dora")
-    source = [(one, "rdf:type", "Person") for one in people] + [("anna", "knows", "ben")]
-    target = [(one.upper(), "rdf:type", "Mensch") for one in people] + [("ANNA", "kennt", "BEN")]
+    source = [(one, "rdf:type", "Person") for one in people] + [
+        ("anna", "knows", "ben")
+    ]
+    target = [(one.upper(), "rdf:type", "Mensch") for one in people] + [
+        ("ANNA", "kennt", "BEN")
+    ]
     links = [(one, one.upper()) for one in people]
     aligner = Aligner(model="lightea", em="none", settings=["split.num_validation=0"])
     (row,) = aligner.fit(graph_of(source), graph_of(target), links).classes()
@@ -137,7 +176,9 @@ def same_answers(one: Aligner, other: Aligner) -> bool:
     )
 
 
-def test_a_saved_aligner_answers_as_before(fitted: Aligner, folder: Path, tmp_path: Path) -> None:
+def test_a_saved_aligner_answers_as_before(
+    fitted: Aligner, folder: Path, tmp_path: Path
+) -> None:
     fitted.save(tmp_path / "saved")
     loaded = Aligner.load(tmp_path / "saved")
     assert same_answers(loaded, fitted)
@@ -165,7 +206,13 @@ def test_a_run_without_a_folder_is_saved_with_the_same_files(
         aligner.fit(graph_of(source), graph_of(target), links[:40])
     aligner.save(tmp_path / "saved")
     assert same_answers(Aligner.load(tmp_path / "run"), aligner)
-    for name in ("config.yaml", "alignment.tsv", "unmatched.tsv", "beliefs.npz", "ranks.npz"):
+    for name in (
+        "config.yaml",
+        "alignment.tsv",
+        "unmatched.tsv",
+        "beliefs.npz",
+        "ranks.npz",
+    ):
         files = [tmp_path / folder / name for folder in ("saved", "run")]
         assert files[0].read_bytes() == files[1].read_bytes(), name
 
@@ -183,12 +230,18 @@ def test_saving_replaces_runs_and_nothing_else(
     choosy.save(tmp_path / "run")
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
     with monkeypatch.context() as patch:
-        patch.setattr(finished_run, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
+        patch.setattr(
+            finished_run, "write_atomic", Mock(side_effect=OSError(28, "disk full"))
+        )
         with pytest.raises(DataError, match="run cannot be written: disk full"):
-            fitted.save(tmp_path / "run")
+            fitted.save(tmp_path / "run", overwrite=True)
     with pytest.raises(UserError, match="is not a finished run"):
         Aligner.load(tmp_path / "run")
-    fitted.save(tmp_path / "run")
+    with pytest.raises(
+        DataError, match=r"contains a run\. .* save\(folder, overwrite=True\)"
+    ):
+        fitted.save(tmp_path / "run")
+    fitted.save(tmp_path / "run", overwrite=True)
     assert same_answers(Aligner.load(tmp_path / "run"), fitted)
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
 
@@ -204,7 +257,10 @@ def test_a_folder_is_asked_on_the_command_line(
     if is_saved:
         folder = tmp_path / "saved"
         fitted.save(folder)
-    assert emea.cli.main.main(["predict", str(folder), "--out", str(tmp_path / "out")]) == 0
+    assert (
+        emea.cli.main.main(["predict", str(folder), "--out", str(tmp_path / "out")])
+        == 0
+    )
     lines = (tmp_path / "out" / "alignment.tsv").read_text().splitlines()[1:]
     answers = {match.source: match.target for match in fitted.predict() if match.target}
     assert dict(line.split("\t")[:2] for line in lines) == answers
@@ -216,7 +272,9 @@ def test_a_folder_is_asked_on_the_command_line(
 
 def test_an_old_folder_without_graphs_is_refused(folder: Path, fitted: Aligner) -> None:
     (folder / "pair.npz").rename(folder / "elsewhere.npz")
-    with pytest.raises(DataError, match="in-memory graphs through the Python API, and its pair"):
+    with pytest.raises(
+        DataError, match="in-memory graphs through the Python API, and its pair"
+    ):
         Aligner.load(folder)
     (folder / "elsewhere.npz").rename(folder / "pair.npz")
     assert len(Aligner.load(folder).predict()) == len(fitted.predict())
@@ -247,12 +305,19 @@ def test_an_interrupted_fit_is_resumed_from_its_folder(
 def with_test_links(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an ordinary run with test links."""
     folder = tmp_path_factory.mktemp("ordinary")
-    settings = ["data.num_entities=100", "ratio=0.2", "split.num_validation=10", "tracking=none"]
+    settings = [
+        "data.num_entities=100",
+        "ratio=0.2",
+        "split.num_validation=10",
+        "tracking=none",
+    ]
     run_job(composed([*settings, "model=lightea", "em=dual", *QUICK]), folder)
     return folder
 
 
-def test_an_ordinary_run_is_evaluated_as_it_evaluates_itself(with_test_links: Path) -> None:
+def test_an_ordinary_run_is_evaluated_as_it_evaluates_itself(
+    with_test_links: Path,
+) -> None:
     assert not (with_test_links / "pair.npz").exists()
     run, aligner = load_run(with_test_links), Aligner.load(with_test_links)
     names = run.pair.source.all_entity_names, run.pair.target.all_entity_names
@@ -267,9 +332,8 @@ def test_an_ordinary_run_is_evaluated_as_it_evaluates_itself(with_test_links: Pa
     assert found.precision == pytest.approx(run.metrics["export"]["test"]["precision"])
 
 
-def test_an_unknown_argument_is_answered_with_how_settings_are_given() -> None:
-    sentence = r'There is no argument iterations, .* settings=\["em.iterations=3"\]'
-    with pytest.raises(ConfigError, match=sentence):
+def test_an_unknown_argument_is_an_error_of_python() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'iterations'"):
         Aligner(iterations=3)  # type: ignore[call-arg]
 
 
@@ -277,8 +341,12 @@ def test_evaluation_by_hand(fitted: Aligner, example: Example) -> None:
     links = example[2]
     found = fitted.evaluate(links, threshold=0.5)
     assert (found.num_links, found.num_known) == (len(links) - 40, 40)
-    assert found == fitted.evaluate(links[40:] + links[40:41], threshold=0.5)._replace(num_known=40)
-    answers = {match.source: match for match in fitted.predict(top_k=1000, threshold=0.5)}
+    assert found == fitted.evaluate(links[40:] + links[40:41], threshold=0.5)._replace(
+        num_known=40
+    )
+    answers = {
+        match.source: match for match in fitted.predict(top_k=1000, threshold=0.5)
+    }
     pool = {other for _, other in links[40:]}
     ranks, right, answered = [], 0, 0
     for source, target in links[40:]:
@@ -298,15 +366,21 @@ def test_evaluation_by_hand(fitted: Aligner, example: Example) -> None:
 
 def test_what_cannot_be_evaluated(fitted: Aligner, example: Example) -> None:
     links = example[2]
-    with pytest.raises(DataError, match="nothing to evaluate: fit was given all 40 links"):
+    with pytest.raises(
+        DataError, match="nothing to evaluate: fit was given all 40 links"
+    ):
         fitted.evaluate(links[:40])
-    with pytest.raises(DataError, match="nothing to evaluate: the list of links is empty"):
+    with pytest.raises(
+        DataError, match="nothing to evaluate: the list of links is empty"
+    ):
         fitted.evaluate([])
     with pytest.raises(DataError, match="source entity nobody is not in its graph"):
         fitted.evaluate([("nobody", links[0][1])])
     with pytest.raises(ConfigError, match="threshold must be a number"):
         fitted.evaluate(links, threshold="half")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"must be a number from 0 to 1, got the text '0\.5'"):
+    with pytest.raises(
+        ConfigError, match=r"must be a number from 0 to 1, got the text '0\.5'"
+    ):
         fitted.predict(threshold="0.5")  # type: ignore[arg-type]
 
 
@@ -337,7 +411,7 @@ def test_the_package_loads_its_library_when_asked() -> None:
         "assert not {'torch', 'numpy', 'pandas', 'emea.aligner'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    for name in emea.__all__:
+    for name in ("Aligner", "Evaluation", "Match", "ToLabel"):
         assert getattr(emea, name) is getattr(emea.aligner, name)
     assert (Path(emea.__file__).parent / "py.typed").exists()
 
@@ -361,9 +435,18 @@ GRAPH = graph_of([("a", "r", "b"), ("b", "r", "c")])
 WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Aligner(model="rreaa"), r"model has no option rreaa \(nearest: rrea\)"),
     (lambda: Aligner(em="duall"), r"em has no option duall \(nearest: dual\)"),
-    (lambda: Aligner(settings="em.iterations=2"), "settings must be a list of .* got str 'em"),
-    (lambda: Aligner(settings=[3]), "settings must be a list of .* but one of them is int 3"),
-    (lambda: Aligner(settings=["em.iteration=2"]), r"no key em.iteration \(nearest: em.iter"),
+    (
+        lambda: Aligner(settings="em.iterations=2"),
+        "settings must be a list of .* got str 'em",
+    ),
+    (
+        lambda: Aligner(settings=[3]),
+        "settings must be a list of .* but one of them is int 3",
+    ),
+    (
+        lambda: Aligner(settings=["em.iteration=2"]),
+        r"no key em.iteration \(nearest: em.iter",
+    ),
     (
         lambda: Aligner(settings=["data=zh"]),
         "data=zh has no effect here, because fit gets the graphs",
@@ -374,8 +457,14 @@ WRONG: list[tuple[Callable[[], object], str]] = [
         lambda: Aligner().fit("a.nt", GRAPH, []),
         "source must be a graph, got str 'a.nt'. Use read_g",
     ),
-    (lambda: Aligner().fit(GRAPH, Path("b.nt"), []), "target must be a graph, got .*Path 'b.nt'"),
-    (lambda: Aligner().fit(GRAPH, GRAPH, "seeds.tsv"), r"read_links\('seeds.tsv'\) to read a file"),
+    (
+        lambda: Aligner().fit(GRAPH, Path("b.nt"), []),
+        "target must be a graph, got .*Path 'b.nt'",
+    ),
+    (
+        lambda: Aligner().fit(GRAPH, GRAPH, "seeds.tsv"),
+        r"read_links\('seeds.tsv'\) to read a file",
+    ),
     (lambda: Aligner().fit(GRAPH, GRAPH, {"a": "a"}), r"got dict. Use links.items\(\)"),
     (
         lambda: Aligner().fit(GRAPH, GRAPH, [("a", "r", "b")]),
@@ -410,20 +499,29 @@ def test_what_is_not_chosen_fits_the_device(
 
 
 @pytest.mark.parametrize(("ask", "sentence"), WRONG)
-def test_wrong_input_gets_one_sentence(ask: Callable[[], object], sentence: str) -> None:
+def test_wrong_input_gets_one_sentence(
+    ask: Callable[[], object], sentence: str
+) -> None:
     with pytest.raises(UserError, match=sentence):
         ask()
 
 
 def test_entities_are_asked_by_name(fitted: Aligner) -> None:
-    with pytest.raises(DataError, match=r"source entity must be a name \(str\), got int 3"):
+    with pytest.raises(
+        DataError, match=r"source entity must be a name \(str\), got int 3"
+    ):
         fitted.explain(3, "t1")  # type: ignore[arg-type]
 
 
 def test_impossible_requests_raise_errors() -> None:
     graph = graph_of([("a", "r", "b")])
-    first, second = r"number 1: source entity nobody", r"number 2: target entity elsewhere"
-    with pytest.raises(DataError, match=f"{first} is not in its graph; the links, {second}"):
+    first, second = (
+        r"number 1: source entity nobody",
+        r"number 2: target entity elsewhere",
+    )
+    with pytest.raises(
+        DataError, match=f"{first} is not in its graph; the links, {second}"
+    ):
         Aligner().fit(graph, graph, [("nobody", "a"), ("b", "elsewhere")])
     with pytest.raises(DataError, match="number 2: source entity a is already linked"):
         Aligner().fit(graph, graph, [("a", "a"), ("a", "b")])
@@ -465,7 +563,9 @@ def test_impossible_questions_raise_errors(
 
 @pytest.mark.parametrize("count", [0, 1.5])
 def test_the_number_of_suggestions_is_positive(fitted: Aligner, count: Any) -> None:
-    with pytest.raises(ConfigError, match="count must be a whole number of at least 1, got"):
+    with pytest.raises(
+        ConfigError, match="count must be a whole number of at least 1, got"
+    ):
         fitted.suggest(count)
 
 
@@ -477,10 +577,14 @@ def choosy(example: Example) -> Aligner:
     return aligner.fit(graph_of(source), graph_of(target), links[:40])
 
 
-def test_what_is_not_given_is_as_the_settings_have_it(fitted: Aligner, choosy: Aligner) -> None:
+def test_what_is_not_given_is_as_the_settings_have_it(
+    fitted: Aligner, choosy: Aligner
+) -> None:
     assert choosy.predict() == fitted.predict(top_k=3, threshold=0.9)
     assert choosy.predict(top_k=1, threshold=0) == fitted.predict()
-    assert choosy.predict(target_precision=0.5) == fitted.predict(top_k=3, target_precision=0.5)
+    assert choosy.predict(target_precision=0.5) == fitted.predict(
+        top_k=3, target_precision=0.5
+    )
 
 
 def test_odd_names_and_other_random_numbers(example: Example) -> None:
@@ -494,7 +598,9 @@ def test_odd_names_and_other_random_numbers(example: Example) -> None:
     aligner = Aligner(model="lightea", em="none", settings=["trainer=cpu"])
     aligner.fit(graph_of(source), graph_of(target), [*turned, turned[0]])
     assert torch.equal(torch.get_rng_state(), state)
-    match = aligner.predict()[0]
+    # one-to-one answers leave out entities whose best target belongs to another
+    match = next(one for one in aligner.predict() if one.target is not None)
+    assert match.source.endswith("\t\n")
     assert match.target is not None
     assert aligner.explain(match.source, match.target).answer is not None
 
@@ -504,14 +610,19 @@ def test_links_from_a_file(tmp_path: Path) -> None:
     file.write_text("source\ttarget\na\tx\nb\ty\n")
     assert read_links(file) == [("a", "x"), ("b", "y")]
     table = tmp_path / "seeds.sssom.tsv"
-    table.write_text("#curie_map:\n#  A: http://a/\nsubject_id\tobject_id\nA:1\thttp://b/1\n")
+    table.write_text(
+        "#curie_map:\n#  A: http://a/\nsubject_id\tobject_id\nA:1\thttp://b/1\n"
+    )
     assert read_links(table) == [("http://a/1", "http://b/1")]
 
 
 def test_the_order_of_triples_and_links_changes_no_match(example: Example) -> None:
     source, target, links = example
     known, rng = links[:40], np.random.default_rng(0)
-    mixed = [[rows[place] for place in rng.permutation(len(rows))] for rows in (source, target)]
+    mixed = [
+        [rows[place] for place in rng.permutation(len(rows))]
+        for rows in (source, target)
+    ]
     aligner = Aligner(model="lightea", em="dual", settings=QUICK)
     before = aligner.fit(graph_of(source), graph_of(target), known).predict()
     # a set of tuples of text has another order in each process
@@ -523,5 +634,12 @@ def test_a_link_cannot_be_rejected() -> None:
     triples = [("a", "r", "b"), ("b", "r", "c")]
     links = [("a", "a"), ("b", "b")]
     aligner = Aligner(model="lightea", settings=QUICK)
-    with pytest.raises(DataError, match="b - b is both a known link and a rejected pair"):
-        aligner.fit(graph_of(triples), graph_of(triples), links, rejected=[("a", "c"), ("b", "b")])
+    with pytest.raises(
+        DataError, match="b - b is both a known link and a rejected pair"
+    ):
+        aligner.fit(
+            graph_of(triples),
+            graph_of(triples),
+            links,
+            rejected=[("a", "c"), ("b", "b")],
+        )

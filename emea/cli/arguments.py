@@ -8,17 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from emea.answer.settings import ExportSettings
 from emea.config.paths import check_writable
-from emea.config.settings.execution import ExportSettings
-from emea.config.settings.setting import KINDS, Range, settings_of
+from emea.data.graph import KnowledgeGraph
 from emea.errors import UserError
 from emea.record.checked_files import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
 from emea.record.run_record import LOCK_FILE, check_finished, is_run_folder
+from emea.setting import KINDS, Range, settings_of
 
 Number = TypeVar("Number", int, float)
 
 AT_LEAST_ONE = Range(1)
+
+PORTS = Range(1, 2**16 - 1)
 
 
 def number_in(allowed: Range, kind: type[Number]) -> Callable[[str], Number]:
@@ -43,7 +46,9 @@ FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
 """Files that a run may have written before its record; a killed run leaves them."""
 
 
-def command_parser(name: str, description: str, examples: str = "") -> argparse.ArgumentParser:
+def command_parser(
+    name: str, description: str, examples: str = ""
+) -> argparse.ArgumentParser:
     """Return the parser of a command; its help may end with examples."""
     return argparse.ArgumentParser(
         prog=f"emea {name}",
@@ -67,8 +72,16 @@ def add_out_argument(
     parser.add_argument("--out", type=Path, default=default, metavar="DIR", help=help)
 
 
+def add_force_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the permission to replace files that emea did not write."""
+    help = "replace an existing file that emea did not write"
+    parser.add_argument("--force", action="store_true", help=help)
+
+
 def add_formats_argument(
-    parser: argparse.ArgumentParser, formats: Sequence[str], default: Sequence[str] | None
+    parser: argparse.ArgumentParser,
+    formats: Sequence[str],
+    default: Sequence[str] | None,
 ) -> None:
     """Add the file formats of an alignment."""
     parser.add_argument(
@@ -80,10 +93,32 @@ def add_formats_argument(
     )
 
 
-def run_parser(name: str, description: str, examples: str = "") -> argparse.ArgumentParser:
+def add_author_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the person who decided."""
+    parser.add_argument(
+        "--author",
+        metavar="NAME",
+        help="who found the links and rejected pairs: a name, an ORCID, or NAME <ORCID>; SSSOM "
+        "files name this person",
+    )
+
+
+def labelled(graph: KnowledgeGraph, name: str) -> str:
+    """Return a name, with the label of the entity if the name does not contain it."""
+    names = graph.all_entity_names
+    label = graph.entity_label(names.index(name)) if name in names else None
+    is_known = label is None or label.replace(" ", "_").casefold() in name.casefold()
+    return name if is_known else f"{name} ({label})"
+
+
+def run_parser(
+    name: str, description: str, examples: str = ""
+) -> argparse.ArgumentParser:
     """Return the parser of a command that reads a finished run and may use modules of the user."""
     parser = command_parser(name, description, examples)
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="folder of a finished run"
+    )
     parser.add_argument(
         "--trust",
         nargs="+",
@@ -94,7 +129,9 @@ def run_parser(name: str, description: str, examples: str = "") -> argparse.Argu
     return parser
 
 
-def run_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+def run_options(
+    parser: argparse.ArgumentParser, arguments: Sequence[str]
+) -> argparse.Namespace:
     """Parse the arguments of such a command; its run is checked before torch is imported."""
     options = parser.parse_args(arguments)
     check_finished(options.run)
@@ -103,19 +140,23 @@ def run_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> ar
 
 def data_settings(files: Mapping[str, str]) -> list[str]:
     """Return the settings that name these files by their key, quoted for Hydra."""
-    settings = []
-    for key, name in files.items():
-        # Hydra reads a backslash as an escape only in front of a quotation mark
-        name = re.sub(r"(\\+)(?='|\Z)", r"\1\1", name).replace("'", r"\'")
-        settings.append(f"data.{key}='{name}'")
-    return settings
+    return [f"data.{key}={quoted(name)}" for key, name in files.items()]
+
+
+def quoted(text: str) -> str:
+    """Return a text as Hydra reads it from a command line."""
+    # Hydra reads a backslash as an escape only in front of a quotation mark
+    escaped = re.sub(r"(\\+)(?='|\Z)", r"\1\1", text).replace("'", r"\'")
+    return f"'{escaped}'"
 
 
 EITHER = ("threshold", "target_precision")
 """The two ways to choose which matches are accepted."""
 
 
-def add_answer_arguments(parser: argparse.ArgumentParser, names: Sequence[str] = EITHER) -> None:
+def add_answer_arguments(
+    parser: argparse.ArgumentParser, names: Sequence[str] = EITHER
+) -> None:
     """Add settings of the answer as arguments of their names."""
     either = parser.add_mutually_exclusive_group()
     for one in settings_of(ExportSettings):
@@ -124,7 +165,10 @@ def add_answer_arguments(parser: argparse.ArgumentParser, names: Sequence[str] =
         values: dict[str, Any] = {"choices": one.allowed}
         if isinstance(one.allowed, Range):
             kind = int if one.kind is int else float
-            values = {"type": number_in(one.allowed, kind), "metavar": "NP"[kind is float]}
+            values = {
+                "type": number_in(one.allowed, kind),
+                "metavar": "NP"[kind is float],
+            }
         place = either if one.key in EITHER else parser
         place.add_argument(f"--{one.key.replace('_', '-')}", help=one.help, **values)
 
@@ -141,7 +185,11 @@ def check_output_folder(folder: Path) -> None:
         raise UserError(f"{folder} is a file. Choose another --out folder.")
     if folder.is_dir() and not is_run_folder(folder):
         names = {path.name for path in folder.iterdir()}
-        names = {name for name in names if not (name.startswith(".") and name.endswith(SUFFIX))}
+        names = {
+            name
+            for name in names
+            if not (name.startswith(".") and name.endswith(SUFFIX))
+        }
         # a configuration or graphs without the lock are files of the user
         expected = FIRST_FILES if LOCK_FILE in names else {LOG_FILE}
         if names - expected:

@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 
 from emea.config.command_line import check_overrides
-from emea.config.composition import CONF, composed, option_names
+from emea.config.composition import CONF, option_names
+from emea.config.usual_settings import LITERALS
 from emea.data.statistics import statistics_table
 from emea.record.pair_file import load_pair
+from emea.runtime.console import say
+
+VECTORS = ("data.source_vectors", "data.target_vectors")
 
 USAGE = "usage: emea data NAME [key=value ...]\n\nPrint the statistics of a data set.\n\ndata sets:"
+
+LITERALS_GROUP = "literals="
+"""The group that decides whether literals are read, which other messages advise to set."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -15,14 +22,21 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         names = option_names("data")
         width = max(map(len, names))
-        print(USAGE, "", *(f"  {one:<{width}}  {_description(one)}" for one in names), sep="\n")
+        say(USAGE, "", *(f"  {one:<{width}}  {_description(one)}" for one in names))
         return 0 if arguments else 2
     name, *settings = arguments
-    # as in emea run, settings may also begin with "data."
-    chosen = [f"data={name}", *(f"data.{one.removeprefix('data.')}" for one in settings)]
-    check_overrides(chosen)
-    print(statistics_table(load_pair(composed(chosen))))
+    chosen = [f"data={name}", *map(_full_setting, settings)]
+    if any(one.partition("=")[0] in VECTORS for one in chosen):
+        chosen.append(LITERALS)  # only then they are read
+    say(statistics_table(load_pair(check_overrides(chosen))))
     return 0
+
+
+def _full_setting(setting: str) -> str:
+    """Return a setting as ``emea run`` has it. ``data.`` may be left out, but not ``literals=``."""
+    if setting.startswith(LITERALS_GROUP):
+        return setting
+    return f"data.{setting.removeprefix('data.')}"
 
 
 def _description(name: str) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.cli.arguments import add_out_argument, command_parser
+from emea.cli.arguments import add_force_argument, add_out_argument, command_parser
 from emea.config.paths import check_no_link
 from emea.errors import DataError
+from emea.runtime.console import say
 
 DESCRIPTION = """Write a table of finished runs as Markdown and as an HTML page.
 
@@ -18,20 +19,28 @@ def main(arguments: Sequence[str]) -> int:
     help = "run folders, or folders of them"
     parser.add_argument("--runs", type=Path, nargs="+", metavar="FOLDER", help=help)
     add_out_argument(parser, "report", Path("report"))
+    add_force_argument(parser)
     options = parser.parse_args(arguments)
     # imported here, so that --help answers at once
+    from emea.record.outputs import check_file
     from emea.record.sync import RUNS
-    from emea.results.own_runs import PAGE, write_own_runs
+    from emea.results.own_runs import PAGE, TABLE, write_own_runs
     from emea.results.recorded_run import load_run_folders
 
-    usual = [folder for folder in map(Path, RUNS) if any(folder.glob("**/metrics.json"))]
+    usual = [
+        folder for folder in map(Path, RUNS) if any(folder.glob("**/metrics.json"))
+    ]
     if not (options.runs or usual):
-        raise DataError(f"{' and '.join(RUNS)} contain no finished run. Name folders with --runs.")
+        raise DataError(
+            f"{' and '.join(RUNS)} contain no finished run. Name folders with --runs."
+        )
     runs = load_run_folders(options.runs or usual)
     out = options.out
     check_no_link(out)
     check_no_link(out / "runs")
+    for name in (PAGE, TABLE):
+        check_file(out / name, options.force)
     write_own_runs(runs, out)
     number = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    print(f"{number}: wrote {out / PAGE}")
+    say(f"{number}: wrote {out / PAGE}")
     return 0

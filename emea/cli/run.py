@@ -4,7 +4,6 @@ import logging
 import math
 import os
 import sys
-import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,13 +14,15 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
+from emea.cli.run_help import run_help
 from emea.config.checks import check_config
 from emea.config.command_line import (
     SWEEP_FLAGS,
     check_flags,
-    check_overrides,
+    checked_jobs,
+    settings_last,
     sweep_flag_first,
     typed_trust,
     without_config_dirs,
@@ -29,14 +30,14 @@ from emea.config.command_line import (
 from emea.config.composition import (
     CONF,
     error_text,
-    option_names,
     quote_numeric_choices,
     register_schema,
     search_also,
     search_path,
 )
 from emea.config.paths import check_modules, check_writable
-from emea.config.settings.groups import GROUPS
+from emea.config.run_config import RunConfig
+from emea.data.split import Split
 from emea.errors import ConfigError, DataError, UserError
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
@@ -44,6 +45,7 @@ from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
 from emea.run.sweep import forget_outcome, launch_of, write_outcome
 from emea.runtime.console import logged
+from emea.runtime.heartbeat import HEARTBEAT
 
 logger = logging.getLogger(__name__)
 
@@ -52,41 +54,18 @@ SWEEP_ADVICE = (
     "The sweep was interrupted. To run the remaining jobs, repeat the command with "
     "skip_recorded=true."
 )
+HERE = ("basic", "joblib")
+"""Launchers whose jobs run on this machine."""
+
 FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags with which Hydra only prints; some are written ``--flag=value``."""
 
 
-USAGE = """emea: entity alignment guided by compatibility (Liu et al., EMNLP 2022)
-
-usage: emea run [key=value ...]       one run
-       emea run -m [key=a,b,c ...]    a sweep over all combinations
-       emea run resume=FOLDER         resume an interrupted run
-
-`python run.py` is the same as `emea run`."""
-
-EXAMPLES = """Examples:
-
-  emea run
-  emea run data=dbp15k_zh ratio=0.05
-  emea run -m data=dbp15k_zh,fr,ja ratio=0.01,0.05
-  emea run data=openea data.folder=my_pair split=official
-  emea run data=files data.source=a.nt.gz data.target=b.ttl data.links=seeds.tsv
-  emea run data=zh em=none rule=none seed=1 split_seed=1
-  emea run -m experiment=table1 data=zh
-
-Set any value of a group with group.key=value: em.num_candidates=20 model.encoder.dim=200.
-`emea run --cfg job` prints the whole configuration, `emea data NAME` describes a data set, and
-`emea predict RUN` exports the alignment of a finished run again. All settings are in
-docs/configuration.md."""
-
-WIDTH = 98
-
-
 def main(arguments: Sequence[str]) -> int:
     """Check the command line, then start or resume a run, or start a sweep."""
     if any(argument in HELP for argument in arguments):
-        print(help_text(), flush=True)
+        print(run_help(arguments), flush=True)
         return 0
     register_schema()
     try:
@@ -96,17 +75,6 @@ def main(arguments: Sequence[str]) -> int:
             print(SWEEP_ADVICE, file=sys.stderr)
         raise
     return 0
-
-
-def help_text() -> str:
-    """Return the groups with their options."""
-    lines = ["Groups (group=option):", ""]
-    for name, group in GROUPS.items():
-        lines.append(f"  {name:<10}  {group.help}")
-        options = ", ".join(one for one in option_names(name) if "/" not in one)
-        indent = " " * 14
-        lines += textwrap.wrap(options, WIDTH, initial_indent=indent, subsequent_indent=indent)
-    return "\n".join([USAGE, "", *lines, "", EXAMPLES])
 
 
 def _start(typed: Sequence[str]) -> None:
@@ -120,12 +88,47 @@ def _start(typed: Sequence[str]) -> None:
     others, folders = without_config_dirs(sys.argv[1:])
     search_also(folders, typed_trust(others))
     if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
-        check_overrides(sys.argv[1:])
-        for key, _, folder in (argument.lstrip("+").partition("=") for argument in sys.argv[1:]):
+        checked = checked_jobs(sys.argv[1:])
+        if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]) and runs_here(
+            sys.argv[1:]
+        ):
+            check_splits(checked)
+        for key, _, folder in (
+            argument.lstrip("+").partition("=") for argument in sys.argv[1:]
+        ):
             if key in FOLDERS and "${" not in folder:
                 check_writable(Path(folder.strip("'\"")))
-    sys.argv[1:] = [*others, *search_path()]
+    sys.argv[1:] = settings_last(others, search_path())
     _run_hydra()
+
+
+def runs_here(arguments: Sequence[str]) -> bool:
+    """Return whether the jobs of a sweep run on this machine, so that it has their data."""
+    key = "hydra/launcher="
+    launchers = [one.removeprefix(key) for one in arguments if one.startswith(key)]
+    return all(one in HERE for one in launchers)
+
+
+def check_splits(configs: Sequence[DictConfig]) -> None:
+    """Read each pair of a sweep and split its links, before the first job.
+
+    A setting that the data cannot have would otherwise fail job by job, perhaps after hours.
+
+    Raises:
+        UserError: If a pair cannot be read, or cannot be split as configured.
+    """
+    splits: dict[str, dict[str, DictConfig]] = {}
+    for config in configs:
+        if config.data.get("division") is not None:
+            continue  # a part of a divided pair was checked when the pair was divided
+        data = OmegaConf.to_yaml(config.data, resolve=True) + str(config.literals.name)
+        split = OmegaConf.to_yaml(config.split, resolve=True)
+        splits.setdefault(data, {})[split] = config
+    for of_pair in splits.values():
+        pair = None
+        for config in of_pair.values():
+            pair = load_pair(config) if pair is None else pair
+            RunConfig.of(config).option("split").make(Split, pair)
 
 
 def _run_hydra() -> None:
@@ -135,13 +138,17 @@ def _run_hydra() -> None:
         ConfigError: If Hydra cannot compose its own settings, such as a launcher.
         DataError: If Hydra cannot create the folder of the run or sweep.
     """
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors are raised here, not printed with a traceback
+    os.environ["HYDRA_FULL_ERROR"] = (
+        "1"  # errors are raised here, not printed with a traceback
+    )
     try:
         hydra.main(str(CONF), "config", version_base="1.3")(job)()
     except HydraException as error:
         raise ConfigError(error_text(error)) from error
     except OSError as error:
-        if any(frame.f_code is job.__code__ for frame, _ in walk_tb(error.__traceback__)):
+        if any(
+            frame.f_code is job.__code__ for frame, _ in walk_tb(error.__traceback__)
+        ):
             raise
         raise DataError(
             f"The run folder cannot be created: {error}. Choose another with "
@@ -172,22 +179,27 @@ def job(config: DictConfig) -> float:
 
 def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     """Read the data, then run; errors in a file are reported before torch is imported."""
-    if launch.sweep is not None:  # before a sweep, not every combination of its values is checked
+    # the command line was checked, but before a sweep not every combination of its values
+    if launch.sweep is not None:
         check_config(config)
     started = time.perf_counter()
-    pair = load_pair(config)
-    launch = replace(launch, read_s=time.perf_counter() - started)
+    with HEARTBEAT.beating(), HEARTBEAT.describing(lambda: "reading the data"):
+        pair = load_pair(config)
+    seconds = time.perf_counter() - started
+    launch = replace(launch, read_s=seconds, is_checked=True)
+    from emea.record.earlier_runs import AlreadyRecordedError
     from emea.record.run_folder import sweep_objective
-    from emea.record.sync import AlreadyRecordedError
     from emea.run.job import run_job
     from emea.run.result_table import print_results
 
     try:
-        result = run_job(config, folder, launch, pair)
+        result = run_job(config, folder, launch, pair=pair)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
-        write_outcome(folder, recorded=recorded.place)
+        write_outcome(folder, recorded=recorded.place, metrics=recorded.metrics)
         return recorded.objective
+    if result.folder != folder:  # an interrupted run was continued in its own folder
+        write_outcome(folder, recorded=str(result.folder), metrics=result.metrics)
     print_results(result)
     return sweep_objective(result.metrics)
 

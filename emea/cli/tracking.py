@@ -9,11 +9,10 @@ from contextlib import contextmanager, nullcontext
 
 from filelock import FileLock
 
-from emea.cli.arguments import command_parser, number_in
-from emea.config.settings.execution import DEFAULT_ARTIFACT_ROOT, DEFAULT_STORE
-from emea.config.settings.setting import Range
+from emea.cli.arguments import PORTS, command_parser, number_in
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
+from emea.record.settings import DEFAULT_ARTIFACT_ROOT, DEFAULT_STORE
 from emea.record.store_uri import (
     STORE_VARIABLE,
     shown_uri,
@@ -23,25 +22,27 @@ from emea.record.store_uri import (
 from emea.record.sync import find_run_folders
 from emea.record.sync import sync as sync_runs
 from emea.record.ui import serve_ui
+from emea.runtime.console import warn_on
 
 logger = logging.getLogger("emea.tracking")
-
-PORTS = Range(1, 2**16 - 1)
 
 SYNC = """Import every run folder (a folder with run.json) below the given folders into an MLflow
 store: parameters, metrics and files. Finished runs in the store are left unchanged, incomplete
 copies are replaced, and a run that was deleted in the UI is imported again while its folder exists.
 MLflow's own folders (mlruns, artifacts) are not searched. It is safe to repeat."""
 
-UI = """Start the MLflow server at 127.0.0.1:PORT and print the address of a study's results: a
-table of its runs with Hit@1 before and after EM, MRR and all settings that differ. The server has
-no login, so it is never opened to other machines."""
+UI = """Start the MLflow server at 127.0.0.1:PORT and print the address of a study's results when it
+answers: a table of its runs with Hit@1 before and after EM, MRR and all settings that differ. Runs
+whose process is gone are marked. The server has no login, so it is never opened to other
+machines."""
 
 
 def sync(arguments: Sequence[str]) -> int:
     """Import run folders into a store; the exit status is 1 if any of them failed."""
     parser = command_parser("sync", SYNC)
-    parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
+    parser.add_argument(
+        "folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun"
+    )
     _add_store(parser)
     options = parser.parse_args(arguments)
     _log_to_stdout()
@@ -66,7 +67,9 @@ def ui(arguments: Sequence[str]) -> int:
     parser = command_parser("ui", UI)
     port = number_in(PORTS, int)
     parser.add_argument("--port", type=port, default=5000, help="default: %(default)d")
-    parser.add_argument("--study", metavar="NAME", help="default: the study of the latest run")
+    parser.add_argument(
+        "--study", metavar="NAME", help="default: the study of the latest run"
+    )
     _add_store(parser)
     options = parser.parse_args(arguments)
     _log_to_stdout()
@@ -76,7 +79,7 @@ def ui(arguments: Sequence[str]) -> int:
 
 
 def _log_to_stdout() -> None:
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    warn_on(sys.stdout)
     logging.getLogger("emea").setLevel(logging.INFO)
 
 
@@ -91,7 +94,9 @@ def _store_errors(uri: str) -> Iterator[None]:
         raise UserError("MLflow is not installed. Run pip install mlflow.") from error
     except Exception as error:
         reason = without_login(str(error), uri)
-        raise UserError(f"The store {shown_uri(uri)} cannot be opened: {reason}") from error
+        raise UserError(
+            f"The store {shown_uri(uri)} cannot be opened: {reason}"
+        ) from error
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,7 @@
 """The run of an encoder with EM; with ``em=none`` only the encoder."""
 
+from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +20,8 @@ from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.fit.training_loop import Stage, TrainingLoop
 from emea.matching.candidates import mutual_best
 from emea.record.checked_files import BackgroundWriter
-from emea.record.run_folder import CHECKPOINT_FILE
-from emea.run.judgement import candidate_warning
+from emea.record.file_names import CHECKPOINT_FILE
+from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.outcome import Numbers, Outcome, RunInputs
 from emea.run.parts import build_parts
@@ -36,13 +38,16 @@ class EMRun:
 
     def __init__(self, inputs: RunInputs, start: WarmStart | None = None) -> None:
         settings = inputs.settings
+        if settings.updated_from:
+            # the first iteration of an update starts from matches, which are not kept
+            settings = replace(settings, em=replace(settings.em, keep="last"))
         self.settings = settings
         self.split = inputs.split
         self.device = inputs.device
         self.start = start
         self.observer = EvaluationObserver(
             self.split,
-            settings.nodes.protocol.name,
+            settings.name("protocol"),
             inputs.log,
             settings.em.iterations,
         )
@@ -50,50 +55,50 @@ class EMRun:
             settings,
             inputs.graphs,
             inputs.visible,
-            self.observer,
-            inputs.device,
-            None if start is None else start.local,
+            observer=self.observer,
+            device=inputs.device,
+            local=None if start is None else start.local,
         )
 
-    def train(self, folder: Path, resume_from: Path | None, writer: BackgroundWriter) -> None:
+    def train(
+        self, folder: Path, resume_from: Path | None, writer: BackgroundWriter
+    ) -> None:
         """Run the fits of all stages; EM steps and a checkpoint follow each iteration.
 
         Raises:
             UserError: If an update needs the earlier run, because it is local or has no checkpoint.
         """
-        data = self.settings.nodes.data
-        is_needed = resume_from is None or data.get("is_local")
-        if self.start is None and data.get("updated_from") and is_needed:
+        settings = self.settings
+        is_local = settings.setting("data", "is_local")
+        is_needed = resume_from is None or is_local
+        if self.start is None and settings.updated_from and is_needed:
             raise UserError(
                 "This run is an update, which needs the run that it updates. Run the same emea "
                 "update command again."
             )
         if self.start is not None and resume_from is None:
             self.start.apply(self.parts)
-        plan = stages(self.settings)
+        plan = stages(settings)
         if self.parts.local is not None:
             self.observer.first_stage = "Local update"
-            plan = local_stages(self.settings)
+            plan = local_stages(settings)
         loop = TrainingLoop(
             self.parts,
             self.observer,
             self.device,
             folder / CHECKPOINT_FILE,
             writer,
-            self.settings.own.initial_from,
+            settings.own.initial_from,
         )
         loop.run(plan, resume_from)
 
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last beliefs, measured on all test links."""
-        observer, certain = self.observer, self.parts.em.certain
+        observer = self.observer
+        certain = self.parts.em.certain
         report = observer.last
         assert report is not None and observer.initial_ranks and observer.final_ranks
         judged = self.split.with_labels(certain)
-        candidates = report.answer.targets.cpu().numpy()
-        # without EM, candidates only give probabilities
-        validation = self.split.supervision.validation[: None if report.joint else 0]
-        few = candidate_warning(candidates, validation)
         return Outcome(
             neural=report.beliefs,
             joint=report.joint.beliefs if report.joint else None,
@@ -103,10 +108,27 @@ class EMRun:
             ranks={"initial": observer.initial_ranks, "final": observer.final_ranks},
             scores=self._scores(pair, judged, report, observer.final_ranks),
             losses=self.parts.module.losses,
-            warnings=[] if few is None else [few],
+            warnings=self._warnings(report, observer.final_ranks),
             embeddings=(report.similarity.source, report.similarity.target),
             votes=report.joint.votes if report.joint else None,
         )
+
+    def _warnings(self, report: IterationReport, ranks: Ranks) -> list[str]:
+        """Return the warnings that follow from the scores and from the candidates."""
+        if report.joint is None:  # without EM, candidates only give probabilities
+            return []
+        observer = self.observer
+        validation = self.split.supervision.validation
+        test_hit = both_pools(ranks, observer.missed(report))["hit@1"]
+        worse = score_warning(
+            observer.history,
+            observer.answered,
+            test_hit if len(self.split.test) else nan,
+            len(observer.validation),
+            len(observer.ranked),
+        )
+        few = candidate_warning(report.answer.targets.cpu().numpy(), validation)
+        return [text for text in (worse, few) if text is not None]
 
     def _scores(
         self, pair: GraphPair, judged: Split, report: IterationReport, ranks: Ranks
@@ -119,12 +141,18 @@ class EMRun:
             report: The report of the last iteration.
             ranks: The ranks of the test links in the result.
         """
-        observer, ranked = self.observer, self.observer.ranked
+        observer = self.observer
+        ranked = self.observer.ranked
         assert observer.initial_mapping is not None
-        mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
+        mappings = {
+            "initial": observer.initial_mapping,
+            "final": hard_mapping(report.answer),
+        }
         extra: Numbers = {}
-        if "counterparts" in observer.history[-1]:
-            extra["counterparts"] = observer.history[-1]["counterparts"]
+        if self.settings.em.keep == "best":
+            extra["kept_iteration"] = observer.answered["iteration"]
+        if "counterparts" in observer.answered:
+            extra["counterparts"] = observer.answered["counterparts"]
         if self.parts.local is not None:
             extra["recomputed"] = self.parts.local.local.numbers()
         reverse = _reverse_ranks(report, ranked, self.split.test)
@@ -133,8 +161,12 @@ class EMRun:
             "final": both_pools(ranks, observer.missed(report)),
             "final_reverse": both_pools(reverse, observer.missed(report, reverse=True)),
             "mapping": _mapping(judged, report),
-            "compatibility": compatibility_section(pair, self.split, mappings, self.device),
-            "by_degree": accuracy_by_degree(ranks.in_pool, pair.source.degrees()[ranked[:, 0]]),
+            "compatibility": compatibility_section(
+                pair, self.split, mappings, self.device
+            ),
+            "by_degree": accuracy_by_degree(
+                ranks.in_pool, pair.source.degrees()[ranked[:, 0]]
+            ),
             **extra,
             "history": observer.history,
         }
@@ -142,19 +174,24 @@ class EMRun:
 
 def _reverse_ranks(report: IterationReport, ranked: IntArray, test: IntArray) -> Ranks:
     """Return the ranks of the ranked links' sources for their targets in the answer's ranking."""
-    links, pool, similarity = ranked[:, ::-1].copy(), test[:, 0], report.similarity.reversed()
+    links = ranked[:, ::-1].copy()
+    pool = test[:, 0]
+    similarity = report.similarity.reversed()
     neural = link_ranks(similarity, links, pool)
     ranking = report.answer_ranking
     if ranking is None:
         return neural
-    return fused_ranks(neural, similarity, ranking, links, pool, reverse=True)
+    return fused_ranks(neural, similarity, ranking, links, pool=pool, reverse=True)
 
 
 def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float]]:
     """Return precision, recall and F1 over unlabelled source entities, and of mutual pairs."""
-    best, probs = report.answer.best_targets(), report.answer.probs.max(1).values
+    best = report.answer.best_targets()
+    probs = report.answer.probs.max(1).values
     mutual = _chosen_back(report, best).cpu().numpy()
-    known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
+    known = np.concatenate([split.supervision.train, split.supervision.validation])[
+        :, 0
+    ]
     # a ranking may leave entities without an answer
     sources = np.setdiff1d(np.flatnonzero(probs.cpu().numpy() > 0), known)
     pairs = np.stack([sources, best.cpu().numpy()[sources]], axis=1)
@@ -170,14 +207,16 @@ def _chosen_back(report: IterationReport, best: Tensor) -> Tensor:
     if ranking is None:
         # no search is needed: an unlabelled entity's most probable candidate is its nearest
         return mutual_best(best, report.similarity)
-    table, scores = ranking.table, ranking.scores
+    table = ranking.table
+    scores = ranking.scores
     lowest = scores.new_full((table.num_target,), -torch.inf)
     return scores.max(1).values >= table.max_by_target(scores, lowest)[best]
 
 
 def stages(settings: RunConfig) -> list[Stage]:
     """Return the first training, then each EM iteration, with one stage for each encoder."""
-    models, plan = settings.models, []
+    models = settings.models
+    plan = []
     for iteration in range(settings.em.iterations + 1):
         name = f"EM iteration {iteration}" if iteration else "first training"
         for member, model in enumerate(models):
@@ -206,7 +245,11 @@ def local_stages(settings: RunConfig) -> list[Stage]:
     Weights are kept from the earlier run. An encoder without weights derives its embeddings from
     the labels in each stage.
     """
-    model, iterations = settings.models[0], settings.em.iterations
+    model = settings.models[0]
+    iterations = settings.em.iterations
     num_epochs = 0 if model.optimizer else model.initial_epochs
     numbers = range(1, iterations + 1) if iterations else (1,)
-    return [Stage(f"update {number}", num_epochs, num_turns=0, restart=False) for number in numbers]
+    return [
+        Stage(f"update {number}", num_epochs, num_turns=0, restart=False)
+        for number in numbers
+    ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,11 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
+from emea.answer.curation import Curated, read_decisions
 from emea.answer.decision import Decision
+from emea.config.checks import without_unknown
 from emea.config.instantiate import check_trusted
+from emea.config.run_config import RunConfig
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -47,7 +51,10 @@ from emea.run.outcome import Numbers
 from emea.run.parts import draw_split
 from emea.run.resuming import RESULT_FILES, locked_folder, make_room
 
-GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding", "literals")
+GROUPS = (
+    *("data", "split", "method", "em", "rule", "protocol", "decoding", "literals"),
+    *("model", "training", "trainer"),
+)
 """Groups of the configuration that every run has."""
 
 ROUNDING = 1e-3
@@ -74,6 +81,8 @@ class FinishedRun:
         labels: ``[num_labels, 2]`` links with probability 1.
         votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
         decision: The answer, if the run belongs to this process; ``None`` if it is in the folder.
+        decisions: The decisions of a person that the run follows.
+        run_config: The configuration as typed settings; ``None`` if they were not read yet.
     """
 
     folder: Path
@@ -87,19 +96,23 @@ class FinishedRun:
     labels: Tensor
     decision: Decision | None = None
     votes: Tensor | None = None
+    decisions: Sequence[Curated] = ()
+    run_config: RunConfig | None = None
+
+    @cached_property
+    def settings(self) -> RunConfig:
+        """The configuration as typed settings."""
+        return self.run_config or RunConfig.of(self.config)
 
     @property
     def beliefs(self) -> Beliefs:
         """The beliefs that are the result of the run."""
-        is_joint = self.joint is not None and (answers_jointly(self.config) or self.neural is None)
+        is_joint = self.joint is not None and (
+            self.settings.answers_jointly or self.neural is None
+        )
         found = self.joint if is_joint else self.neural
         assert found is not None, "a finished run has one of them"
         return found
-
-
-def answers_jointly(config: DictConfig) -> bool:
-    """Return whether a run with EM answers with the joint ranking, not with the encoder's."""
-    return bool((config.em.get("two_way") or {}).get("fused_answer", False))
 
 
 def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
@@ -119,6 +132,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     config.trust = list(trust)
     _check_groups(folder, config)
     check_trusted(config)  # no other checks: old settings may be invalid now
+    config, settings = _known_settings(folder, config)
     pair = pair_of_run(folder, config)
     header = read_header(folder)
     if pair.checksum() != header.tags.get("data_checksum"):
@@ -128,13 +142,27 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
         )
     metrics = read_metrics(folder)
     _check_metrics(folder, metrics)
-    split = draw_split(config, pair)
+    split = draw_split(settings, pair)
     neural, joint, labels, votes = read_beliefs(folder / BELIEFS_FILE, pair)
-    if neural is None and "em" in config.method.uses:
-        raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks the neural model's beliefs")
+    if neural is None and settings.uses("em"):
+        raise DataError(
+            f"{folder / BELIEFS_FILE} is damaged: it lacks the neural model's beliefs"
+        )
     check_parts(folder, split, labels.numpy())
-    found = neural, joint, labels, None, votes
-    return FinishedRun(folder, header, config, metrics, pair, split, *found)
+    return FinishedRun(
+        folder,
+        header,
+        config,
+        metrics,
+        pair,
+        split,
+        neural,
+        joint,
+        labels,
+        votes=votes,
+        decisions=read_decisions(folder),
+        run_config=settings,
+    )
 
 
 def write_run(folder: Path, run: FinishedRun, records: Mapping[str, bytes]) -> None:
@@ -152,7 +180,9 @@ def write_run(folder: Path, run: FinishedRun, records: Mapping[str, bytes]) -> N
         own = {LOCK_FILE, LOG_FILE}
         others = [path for path in folder.iterdir() if path.name not in own]
         if not is_run_folder(folder) and others:
-            raise DataError(f"{folder} contains other files than a run. Choose another folder.")
+            raise DataError(
+                f"{folder} contains other files than a run. Choose another folder."
+            )
         if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
             make_room(folder)
         start_record(folder, run.header)  # unfinished until everything is written
@@ -177,12 +207,34 @@ def _check_groups(folder: Path, config: DictConfig) -> None:
             )
 
 
+def _known_settings(folder: Path, config: DictConfig) -> tuple[DictConfig, RunConfig]:
+    """Return the settings of a run that this version has, also as typed settings."""
+    place = folder / CONFIG_FILE
+    try:
+        known = without_unknown(config, place)
+        return known, RunConfig.of(known)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{place} is damaged: {type(error).__name__}: {error}"
+        ) from error
+
+
 def _check_metrics(folder: Path, metrics: Numbers) -> None:
     """Raise an error if metrics lack sections that every run has."""
     history = metrics.get("history")
-    has_history = isinstance(history, list) and history and isinstance(history[-1], dict)
+    has_history = (
+        isinstance(history, list) and history and isinstance(history[-1], dict)
+    )
     if not has_history or not isinstance(metrics.get("protocol"), str):
-        raise DataError(f"{folder / METRICS_FILE} is damaged: it lacks the history or the protocol")
+        raise DataError(
+            f"{folder / METRICS_FILE} is damaged: it lacks the history or the protocol"
+        )
+    kept = metrics.get("kept_iteration")
+    if kept is not None and kept not in range(len(history or ())):
+        raise DataError(
+            f"{folder / METRICS_FILE} is damaged: it answers with iteration {kept}, which its "
+            "history lacks"
+        )
 
 
 Stored = tuple[Beliefs | None, Beliefs | None, Tensor, Tensor | None]
@@ -206,14 +258,17 @@ def read_beliefs(path: Path, pair: GraphPair) -> Stored:
             raise ValueError(f"its labels are not links of {pair.name}")
         votes = arrays.get("votes")
         if votes is not None and not (
-            votes.shape[1:] == (pair.source.num_entities,) and _are_ids(votes + 1, sizes[1] + 1)
+            votes.shape[1:] == (pair.source.num_entities,)
+            and _are_ids(votes + 1, sizes[1] + 1)
         ):
             raise ValueError(f"its votes are not about {pair.name}")
         found = None if votes is None else torch.from_numpy(votes)
         return neural, joint, torch.from_numpy(labels), found
 
 
-def _beliefs(arrays: Mapping[str, np.ndarray], name: str, pair: GraphPair) -> Beliefs | None:
+def _beliefs(
+    arrays: Mapping[str, np.ndarray], name: str, pair: GraphPair
+) -> Beliefs | None:
     """Return beliefs; every source entity needs valid candidates and probabilities."""
     probs = arrays.get(f"{name}_probs")
     targets = arrays.get(f"{name}_targets", arrays.get("targets"))
@@ -251,7 +306,9 @@ def check_parts(folder: Path, split: Split, labels: IntArray) -> None:
     Raises:
         DataError: If the links changed, or the file of ranks cannot be read.
     """
-    path, test, same = folder / RANKS_FILE, _as_set(split.test), True
+    path = folder / RANKS_FILE
+    test = _as_set(split.test)
+    same = True
     if path.exists():
         ranked = read_checked_arrays(path).get("links")
         if ranked is None or ranked.dtype != np.int64 or ranked.shape[1:] != (2,):

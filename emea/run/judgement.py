@@ -1,17 +1,18 @@
 """Warnings of a run about its own result, each by one simple criterion (docs/run_folder.md)."""
 
 import logging
+from math import sqrt
 
 import numpy as np
-from omegaconf import DictConfig
 
+from emea.config.run_config import RunConfig
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.split import MORE_VALIDATION, Split
 from emea.data.statistics import statistics_table
 from emea.run.observer import hard_mapping
-from emea.run.outcome import Outcome
+from emea.run.outcome import Numbers, Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -31,11 +32,13 @@ LEAST_SHARED, LEAST_TRIPLES = 0.05, 20
 """Graphs share too little structure if a smaller share of so many triples has a counterpart."""
 
 
-def log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
+def log_data(settings: RunConfig, pair: GraphPair, split: Split) -> list[str]:
     """Log the size of the data and the number of links; log and return warnings."""
     if pair.reading is not None:
         logger.info("Contents of the files:\n%s", statistics_table(pair))
-    source, target, known = pair.source, pair.target, split.supervision
+    source = pair.source
+    target = pair.target
+    known = split.supervision
     summary = (
         f"{pair.name}: {source.num_entities:,} + {target.num_entities:,} entities, "
         f"{source.num_triples:,} + {target.num_triples:,} triples; links: "
@@ -43,26 +46,30 @@ def log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
         f"{len(split.test):,} test"
     )
     if known.is_crossed:
-        summary += "; each encoder holds out another part of the training links for validation"
+        summary += (
+            "; each encoder holds out another part of the training links for validation"
+        )
     if split.num_missed:
         summary += (
             f", and {split.num_missed:,} test links whose source or target is not in its graph, "
             "which count as missed"
         )
     logger.info(summary)
-    uses_literals = config.literals.name != "none"
+    uses_literals = settings.name("literals") != "none"
     if not uses_literals and pair.source.labels and pair.target.labels:
         logger.info(
             "Both graphs have labels, but the run does not use them. literals=similar uses them."
         )
     if not len(split.test):
-        logger.info("There are no test links: the run predicts matches and evaluates nothing.")
+        logger.info(
+            "There are no test links: the run predicts matches and evaluates nothing."
+        )
     noticed = data_warnings(pair, split, uses_literals)
-    # only EM and its encoders leave rejected pairs out
-    if pair.rejected is not None and "em" not in config.method.uses:
+    num_candidates = settings.em.num_candidates
+    if settings.uses("em") and num_candidates > target.num_entities:
         noticed.append(
-            f"method={config.method.name} does not use the {len(pair.rejected)} rejected pairs, so "
-            "its result may contain them. Use method=emea."
+            f"em.num_candidates={num_candidates} exceeds the number of target entities. All "
+            f"{target.num_entities} entities are candidates."
         )
     for text in noticed:
         logger.warning("%s", text)
@@ -97,10 +104,17 @@ def data_warnings(pair: GraphPair, split: Split, uses_literals: bool) -> list[st
         split: The split of the links; its test links are not used.
         uses_literals: Whether literals are evidence, so that few links can be enough.
     """
-    known, found = split.supervision, []
-    if len(known.train) < FEW_LINKS and not uses_literals:  # with literals, any number is enough
+    known = split.supervision
+    found = []
+    if (
+        len(known.train) < FEW_LINKS and not uses_literals
+    ):  # with literals, any number is enough
         settings = literal_settings(pair)
-        advice = f" Use names and values as evidence with {' '.join(settings)}." if settings else ""
+        advice = (
+            f" Use names and values as evidence with {' '.join(settings)}."
+            if settings
+            else ""
+        )
         found.append(
             f"{_only(len(known.train), 'training')} The first model will be weak, and "
             f"results will vary between splits. Add more links if you can.{advice}"
@@ -158,11 +172,14 @@ def shared_structure(
     Returns:
         The share; ``None`` if fewer than ``LEAST_TRIPLES`` triples have both ends mapped.
     """
-    heads, tails = mapping[source.triples[:, 0]], mapping[source.triples[:, 2]]
+    heads = mapping[source.triples[:, 0]]
+    tails = mapping[source.triples[:, 2]]
     both = (heads != NO_MATCH) & (tails != NO_MATCH)
     if int(both.sum()) < LEAST_TRIPLES:
         return None
-    connected = np.sort(_edges(target.triples[:, 0], target.triples[:, 2], target.num_entities))
+    connected = np.sort(
+        _edges(target.triples[:, 0], target.triples[:, 2], target.num_entities)
+    )
     # a search for sorted edges reads the other ones in order
     mapped = np.sort(_edges(heads[both], tails[both], target.num_entities))
     places = np.searchsorted(connected, mapped)
@@ -175,6 +192,71 @@ def _edges(heads: IntArray, tails: IntArray, num_entities: int) -> IntArray:
     """Return one number for each undirected edge."""
     edges: IntArray = np.minimum(heads, tails) * num_entities + np.maximum(heads, tails)
     return edges
+
+
+def score_warning(
+    history: list[Numbers],
+    answered: Numbers,
+    test_hit: float,
+    num_validation: int,
+    num_test: int,
+) -> str | None:
+    """Return a warning if EM lowered Hit@1 on the validation links, or else on the test links.
+
+    A loss counts if it exceeds the standard error of the difference between two independent
+    samples of as many links. Smaller losses on few links are common in runs that EM improved.
+
+    Args:
+        history: One entry for each iteration.
+        answered: The entry of the iteration that the run answers with.
+        test_hit: Hit@1 of the answer on the test links; NaN without test links.
+        num_validation: Number of validation links.
+        num_test: Number of test links.
+    """
+    first = history[0]
+    validation_before = (first.get("validation") or {}).get("hit@1")
+    validation_after = _validation_hit(answered)
+    if _is_loss(validation_before, validation_after, num_validation):
+        best = max(history, key=lambda entry: _validation_hit(entry) or 0.0)
+        advice = ""
+        if (_validation_hit(best) or 0.0) > (validation_after or 0.0):
+            advice = (
+                f"em.keep=best answers with the best iteration: iteration {best['iteration']} has "
+                f"{_validation_hit(best):.4f}. "
+            )
+        return _loss_text("validation", validation_before, validation_after, advice)
+    test_before = (first.get("neural") or {}).get("hit@1")
+    if _is_loss(test_before, test_hit, num_test):
+        return _loss_text("test", test_before, test_hit, "")
+    return None
+
+
+def _loss_text(
+    links: str, before: float | None, after: float | None, advice: str
+) -> str:
+    return (
+        f"EM made the result worse: Hit@1 on the {links} links fell from {before:.4f} to "
+        f"{after:.4f}. {advice}Try more iterations (em.iterations), a larger model.encoder.dim, or "
+        "em=none, which keeps the model of the first training."
+    )
+
+
+def _is_loss(before: float | None, after: float | None, num_links: int) -> bool:
+    """Return whether a share of links fell by more than the standard error of the difference."""
+    if before is None or after is None:
+        return False
+    error = sqrt(
+        max(0.0, before * (1 - before) + after * (1 - after)) / max(1, num_links)
+    )
+    return before - after > error  # false for NaN, the value without links
+
+
+def _validation_hit(entry: Numbers) -> float | None:
+    """Return Hit@1 of the validation links in the ranking that the run answers with."""
+    found = (entry.get("validation_answer") or entry.get("validation") or {}).get(
+        "hit@1"
+    )
+    return None if found is None else float(found)
 
 
 def candidate_warning(candidates: IntArray, validation: IntArray) -> str | None:

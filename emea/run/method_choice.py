@@ -11,16 +11,17 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.execution import (
+from emea.config.groups import OPTIONAL
+from emea.config.run_config import RunConfig
+from emea.config.usual_settings import (
     AUTO,
     INDEPENDENT,
     LITERALS,
     fitting_settings,
     of_one_encoder,
 )
-from emea.config.settings.groups import OPTIONAL
 from emea.data.graph_pair import GraphPair, LiteralMatches
+from emea.data.settings import Cardinality
 from emea.data.split import has_literals
 from emea.run.parts import with_literals
 
@@ -29,10 +30,10 @@ logger = logging.getLogger(__name__)
 LEAST_CONFIRMING = 3.0
 """Agreeing neighbours of a right pair from which EM finds more than PARIS (docs/literals.md)."""
 
-FEW_LINKS, FEW_SHARE = 100, 0.1
+FEW_LINKS, FEW_SHARE = 100, 0.5
 """Links are few, so that literals help, below this number or share of the smaller graph. With
 literals and fewer links than this number, none are held out: so few validation links would mislead.
-"""
+With a share of .1, 100 links made the answer of small graphs with labels worse than no link."""
 
 MANY_ENTITIES = 100_000
 """Graphs with more entities together are aligned by one encoder: time and memory count more."""
@@ -56,6 +57,34 @@ def are_few(pair: GraphPair) -> bool:
     return num_given(pair) < max(FEW_LINKS, FEW_SHARE * num_entities)
 
 
+def only_literals_decide(pair: GraphPair) -> bool:
+    """Return whether a graph has no edges, as most tables: links teach nothing about structure."""
+    return not (len(pair.source.triples) and len(pair.target.triples))
+
+
+def is_judged_by_decoys(pair: GraphPair, num_links: int) -> bool:
+    """Return whether literals decide the answer of PARIS or PRASE, so that decoys judge it.
+
+    Names of ontologies and vectors are not judged by decoys, and neither are graphs whose structure
+    confirms right pairs, or many links.
+
+    Args:
+        pair: The graphs, with their matched literals if they are used.
+        num_links: The number of links that the run learns from.
+    """
+    found = pair.literals
+    if found is None or not all(map(len, found.texts)):
+        return False
+    is_supported = (
+        pair.cardinality == Cardinality.ONE_TO_ONE
+        and pair.matched_kinds is None
+        and not pair.source.vectors
+    )
+    num_entities = min(pair.source.num_entities, pair.target.num_entities)
+    has_few = num_links < max(FEW_LINKS, FEW_SHARE * num_entities)
+    return is_supported and has_few and found.num_confirming < LEAST_CONFIRMING
+
+
 def use_literals(pair: GraphPair) -> bool:
     """Return whether to read graphs again with their literals, because they have few links."""
     reading = pair.reading
@@ -66,7 +95,9 @@ def use_literals(pair: GraphPair) -> bool:
 
 def is_open(settings: Sequence[str]) -> bool:
     """Return whether settings leave the method open: they set nothing that only EM or PARIS has."""
-    keys = {setting.lstrip("+~").partition("=")[0].split(".")[0] for setting in settings}
+    keys = {
+        setting.lstrip("+~").partition("=")[0].split(".")[0] for setting in settings
+    }
     return keys.isdisjoint(("method", "ensemble", "schedule", *OPTIONAL))
 
 
@@ -79,7 +110,10 @@ def usual_settings(pair: GraphPair, has_gpu: bool, with_literals: bool) -> list[
 
 
 def choose_method(
-    literals: LiteralMatches, num_links: int, usual: Sequence[str], needs_validation: bool = False
+    literals: LiteralMatches,
+    num_links: int,
+    usual: Sequence[str],
+    needs_validation: bool = False,
 ) -> tuple[list[str], str]:
     """Return the settings of PARIS, or of EM with an encoder, and a sentence that says why.
 
@@ -98,8 +132,12 @@ def choose_method(
     settings = [*usual, LITERALS]
     if num_links < FEW_LINKS and not needs_validation:
         settings.append(NO_VALIDATION)
-    model = "several encoders" if INDEPENDENT in usual else settings[0].partition("=")[2]
-    reason = f"EM with {model} was used, because {found}: structure finds what names do not."
+    model = (
+        "several encoders" if INDEPENDENT in usual else settings[0].partition("=")[2]
+    )
+    reason = (
+        f"EM with {model} was used, because {found}: structure finds what names do not."
+    )
     return settings, reason
 
 
@@ -117,28 +155,41 @@ def suited(
         is_open: Whether the settings of the user leave the method open.
         has_gpu: Whether there is a GPU.
     """
+    # several matches per entity: only PARIS finds them
     if is_open and pair.cardinality != Cardinality.ONE_TO_ONE:
         reason = f"PARIS was used, because cardinality={pair.cardinality} needs it."
-        return compose(["method=paris", *([LITERALS] if has_literals(pair) else [])]), pair, reason
+        return (
+            compose(["method=paris", *([LITERALS] if has_literals(pair) else [])]),
+            pair,
+            reason,
+        )
     if pair.matched_kinds is not None:
         compose = partial(_for_ontologies, compose)
+    # without literals, or with enough links and with edges: EM. It uses literals only if there are
+    # no links, or if the user gave vectors
     usual = usual_settings(pair, has_gpu, with_literals=not num_given(pair))
-    if not has_literals(pair) or not are_few(pair):
+    if not has_literals(pair) or not (are_few(pair) or only_literals_decide(pair)):
         needs_them = not num_given(pair) or pair.source.vectors
         return compose([*usual, LITERALS] if needs_them else usual), pair, None
+    # few links, and literals: EM uses both, unless the method is open and the literals themselves
+    # show that PARIS finds more
     usual = usual_settings(pair, has_gpu, with_literals=True)
     with_them = compose([*usual, LITERALS])
     if not is_open or with_them.literals.name == "none":
         return with_them, pair, None
-    pair = with_literals(with_them, pair)
+    pair = with_literals(RunConfig.of(with_them), pair)
     assert pair.literals is not None
     needs_validation = with_them.export.target_precision is not None
-    settings, reason = choose_method(pair.literals, num_given(pair), usual, needs_validation)
+    settings, reason = choose_method(
+        pair.literals, num_given(pair), usual, needs_validation
+    )
     logger.info(reason)
     return compose(settings), pair, reason
 
 
-def _for_ontologies(compose: Callable[[list[str]], DictConfig], settings: list[str]) -> DictConfig:
+def _for_ontologies(
+    compose: Callable[[list[str]], DictConfig], settings: list[str]
+) -> DictConfig:
     """Compose a configuration whose defaults suit the names of ontologies."""
     usual = compose(settings)
     named = [NAMES_ALIKE] if usual.literals.name == "similar" else []

@@ -11,16 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.reports import IterationReport
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
-from emea.evaluation.metrics import compatibility_metrics, conflict_share, mapping_metrics
+from emea.evaluation.metrics import (
+    compatibility_metrics,
+    conflict_share,
+    mapping_metrics,
+)
 from emea.evaluation.ranks import Missed, Ranks, both_pools, link_ranks, ranked_links
 from emea.matching.beliefs import Beliefs
 from emea.rules.paris import PARIS, mapping_compatibility
+from emea.rules.settings import ParisRuleSettings
 from emea.run.outcome import Log, Numbers
 
 logger = logging.getLogger(__name__)
@@ -42,7 +46,8 @@ def compatibility_section(
         device: The device to compute on.
     """
     rule = PARIS(pair, **asdict(ParisRuleSettings()), device=device)
-    judged, linked = split.test[:, 0], pair.links[:, 0]
+    judged = split.test[:, 0]
+    linked = pair.links[:, 0]
     oracle = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
     oracle[linked] = pair.links[:, 1]
     section = {}
@@ -57,7 +62,9 @@ def compatibility_section(
 def hard_mapping(beliefs: Beliefs) -> IntArray:
     """Return the most probable candidates, ``NO_MATCH`` if none has any probability."""
     possible = beliefs.probs.max(1).values > 0
-    targets: IntArray = torch.where(possible, beliefs.best_targets(), NO_MATCH).cpu().numpy()
+    targets: IntArray = (
+        torch.where(possible, beliefs.best_targets(), NO_MATCH).cpu().numpy()
+    )
     return targets
 
 
@@ -78,7 +85,7 @@ class EvaluationObserver:
     Args:
         split: The split with the test and validation links. Labels of validation entities are not
             counted as right or wrong.
-        protocol: Name of the protocol, which every log line contains.
+        protocol: Name of the protocol, which log lines contain if there are test links.
         log: A function that records the metrics of a step.
         num_iterations: Number of EM iterations planned after the first training.
 
@@ -89,6 +96,8 @@ class EvaluationObserver:
         initial_ranks: Neural ranks of the test links.
         initial_mapping: The neural model's best targets before any EM step, labels certain.
         final_ranks: Ranks of the test links in the ranking that the run answers with.
+        kept_iteration: Number of an earlier iteration that the run answers with; ``None`` means the
+            last one.
         first_stage: Name of the first iteration in log lines.
     """
 
@@ -113,13 +122,24 @@ class EvaluationObserver:
         self.initial_ranks: Ranks | None = None
         self.initial_mapping: IntArray | None = None
         self.final_ranks: Ranks | None = None
+        self.kept_iteration: int | None = None
         self.first_stage = "First training"
+
+    @property
+    def answered(self) -> Numbers:
+        """The history entry of the iteration that the run answers with."""
+        return self.history[-1 if self.kept_iteration is None else self.kept_iteration]
 
     def __call__(self, report: IterationReport) -> None:
         """Measure one iteration and keep its numbers."""
         start = time.perf_counter()
         self.last = report
         measured = self._measured(report)
+        if report.iteration < len(
+            self.history
+        ):  # the run returned to an earlier iteration
+            self.kept_iteration = report.iteration
+            return
         if self.initial_mapping is None:
             self.initial_mapping = hard_mapping(report.beliefs)
         entry: Numbers = {
@@ -147,7 +167,9 @@ class EvaluationObserver:
             arrays["initial_mapping"] = self.initial_mapping
         return {"history": self.history}, arrays
 
-    def restore(self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(
+        self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+    ) -> None:
         """Continue from a state; the next iteration sets the last ranks.
 
         Raises:
@@ -155,7 +177,9 @@ class EvaluationObserver:
         """
         self.history = [dict(entry) for entry in plain["history"]]
         if "initial_in_pool" in arrays:
-            self.initial_ranks = Ranks(arrays["initial_in_pool"], arrays["initial_in_all"])
+            self.initial_ranks = Ranks(
+                arrays["initial_in_pool"], arrays["initial_in_all"]
+            )
             shapes = {self.initial_ranks.in_pool.shape, self.initial_ranks.in_all.shape}
             if shapes != {(len(self.ranked),)}:
                 raise ValueError("not every test link has a rank")
@@ -181,14 +205,17 @@ class EvaluationObserver:
             report: The report of an iteration, which has the number of candidates.
             reverse: Whether the source entities are the candidates.
         """
-        similarity, side = report.similarity, 0 if reverse else 1
+        similarity = report.similarity
+        side = 0 if reverse else 1
         num_all = similarity.num_source if reverse else similarity.num_target
         share = self.num_missed / max(1, self.num_missed + len(self.test))
         return Missed(share, self._pool_sizes[side], max(1, num_all))
 
     def _measured(self, report: IterationReport) -> Numbers:
         """Rank test links by the encoder and by the joint step, and return what was measured."""
-        links, pool, joint = self.ranked, self.test[:, 1], report.joint
+        links = self.ranked
+        pool = self.test[:, 1]
+        joint = report.joint
         ranks = link_ranks(report.similarity, links, pool)
         self.initial_ranks = self.initial_ranks or ranks
         self.final_ranks = ranks
@@ -199,7 +226,9 @@ class EvaluationObserver:
         if joint.ranking is None:
             ranks = joint_ranks(ranks, report.similarity, joint.beliefs, links, pool)
         else:
-            ranks = fused_ranks(ranks, report.similarity, joint.ranking, links, pool)
+            ranks = fused_ranks(
+                ranks, report.similarity, joint.ranking, links, pool=pool
+            )
         if joint.is_answer:
             self.final_ranks = ranks
         if joint.shares is not None:
@@ -218,12 +247,16 @@ class EvaluationObserver:
         }
 
     def _line(self, entry: Numbers) -> str:
-        number, joint = entry["iteration"], entry["joint"]
+        number = entry["iteration"]
+        joint = entry["joint"]
         parts = []
         if len(self.test):
             observed = entry["num_observed"]
             sample = "" if observed == len(self.test) else f" on {observed:,} of them"
-            for key, title, form in (("hit@1", "Hit@1", "{:.4f}"), ("mr", "MR", "{:.1f}")):
+            for key, title, form in (
+                ("hit@1", "Hit@1", "{:.4f}"),
+                ("mr", "MR", "{:.1f}"),
+            ):
                 shown = form.format(entry["neural"][key])
                 if joint is not None:
                     shown += f" (encoder), {form.format(joint[key])} (joint)"
@@ -231,16 +264,26 @@ class EvaluationObserver:
         if len(self.validation):
             answer = entry.get("validation_answer")
             shown = f"{(answer or entry['validation'])['hit@1']:.4f}"
-            which = f" ({'joint' if answer else 'encoder'})" if joint is not None else ""
+            which = (
+                f" ({'joint' if answer else 'encoder'})" if joint is not None else ""
+            )
             parts.append(f"validation Hit@1 {shown}{which}")
         if joint is not None:
-            parts.append(f"{entry['labels']['num_labels']:,} new labels")
+            labels = f"{entry['labels']['num_labels']:,} new labels"
+            # there are no former labels to compare the first ones with
+            if number and "label_change" in entry:
+                labels += f" ({entry['label_change']:.1%} changed)"
+            parts.append(labels)
         names = {"neural": "train", "search": "search"}
         names |= {} if joint is None else {"joint": "reasoning"}
-        seconds = (f"{name} {entry['seconds'][key]:.1f} s" for key, name in names.items())
+        seconds = (
+            f"{name} {entry['seconds'][key]:.1f} s" for key, name in names.items()
+        )
         parts.append(", ".join(seconds))
         stage = f"EM {number}/{self.num_iterations}" if number else self.first_stage
-        return f"{stage}: {'; '.join(parts)} [protocol {self.protocol}]"
+        # without test links there is nothing that a run could have seen
+        end = f" [protocol {self.protocol}]" if len(self.test) else ""
+        return f"{stage}: {'; '.join(parts)}{end}"
 
 
 def flattened(entry: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

@@ -13,6 +13,7 @@ from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.evaluation.ranks import Ranks
 from emea.fit.alignment_module import Loss
+from emea.literals.decoy_answer import DecoyAnswer
 from emea.matching.beliefs import Beliefs
 
 Numbers = dict[str, Any]
@@ -62,6 +63,7 @@ class Outcome:
         warnings: Warnings about the result.
         embeddings: The vectors of all source and target entities; ``None`` if there is no encoder.
         votes: ``[num_members, num_source]`` best target of each encoder of an ensemble.
+        decoys: How decoys judged the answer; ``None`` if they did not.
     """
 
     neural: Beliefs | None
@@ -75,3 +77,4 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     embeddings: tuple[Tensor, Tensor] | None = None
     votes: Tensor | None = None
+    decoys: DecoyAnswer | None = None

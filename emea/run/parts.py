@@ -1,32 +1,29 @@
 """Builds the objects of one run from its config."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
-from pytorch_lightning.loggers import Logger
 from torch import Tensor, nn
 
 from emea.answer.decision import Answering
 from emea.answer.decoding import BestAnswer, ManyAnswer
+from emea.answer.settings import ExportSettings
 from emea.config.checks import check_config
 from emea.config.composition import error_text
-from emea.config.instantiate import factory, made
-from emea.config.run_config import ModelConfig, RunConfig, typed
-from emea.config.settings.cardinality import Cardinality
-from emea.config.settings.em import DualEMSettings
-from emea.config.settings.execution import ExportSettings, lightning_options
-from emea.config.settings.model import StoppingSettings
-from emea.data.arrays import IntArray
+from emea.config.instantiate import Option
+from emea.config.run_config import LightningConfig, ModelConfig, RunConfig
+from emea.data.arrays import IntArray, are_among
 from emea.data.graph_pair import GraphPair, LiteralMatches
-from emea.data.protocol import Visible
+from emea.data.protocol import Visible, answer_pool
+from emea.data.settings import Cardinality
 from emea.data.split import Split
+from emea.em.best_iteration import BestIteration
 from emea.em.em_callback import EMCallback, Observer
 from emea.em.joint import (
     ExcludedPairs,
@@ -38,16 +35,19 @@ from emea.em.joint import (
 )
 from emea.em.local import LocalUpdate
 from emea.em.members import IndependentMembers, WeightedMembers
-from emea.em.normaliser import Normaliser
+from emea.em.normaliser import NORMALISERS
 from emea.em.paper_step import PaperStep
 from emea.em.witnesses import Witnesses
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Ensemble, Objective
 from emea.errors import ConfigError, DataError
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.lightning_trainer import LightningSettings
+from emea.fit.lightning_settings import LightningSettings
+from emea.fit.settings import StoppingSettings
 from emea.fit.step_block import LabelDataModule
 from emea.fit.training_parts import EarlyStopping, TrainingParts
+from emea.matching.beliefs import Beliefs
+from emea.matching.rejected_pairs import RejectedPairs
 from emea.matching.similarity import Decoder
 from emea.rules.rule import Rule
 
@@ -67,28 +67,38 @@ class Parts(TrainingParts):
     local: LocalStep | None = None
 
 
-def draw_split(config: DictConfig, pair: GraphPair) -> Split:
+def draw_split(settings: RunConfig, pair: GraphPair) -> Split:
     """Return the split of a pair's links, as configured."""
-    split: Split = made(Split, config.split, pair)
-    if split.has_few and RunConfig.of(config).num_shared_fits is not None:
+    split: Split = settings.option("split").make(Split, pair)
+    if split.has_few and settings.num_shared_fits is not None:
         split = replace(split, supervision=split.supervision.crossed())
     return split if pair.unmatched is None else replace(split, unmatched=pair.unmatched)
 
 
-def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
+def with_literals(settings: RunConfig, pair: GraphPair) -> GraphPair:
     """Return the pair with its matched literals if the config uses them; links are not used.
 
     A pair that has them already is returned unchanged.
     """
-    if "_target_" not in config.literals or pair.literals is not None:
+    option = settings.option("literals")
+    if option.target is None or pair.literals is not None:
         return pair
-    literals: LiteralMatches = factory(config.literals)()(pair)
+    literals: LiteralMatches = option()(pair)
+    if pair.rejected is not None:
+        literals = without_anchors(literals, RejectedPairs(pair.rejected))
     return replace(pair, literals=literals)
 
 
-def export_settings(config: DictConfig) -> ExportSettings:
-    """Return the settings of the answer."""
-    return typed(ExportSettings, config.get("export"))
+def without_anchors(
+    literals: LiteralMatches, rejected: RejectedPairs
+) -> LiteralMatches:
+    """Return the matched literals without anchors that a person rejected."""
+    kept = ~rejected.among(literals.anchors)
+    return replace(
+        literals,
+        anchors=literals.anchors[kept],
+        anchor_probs=literals.anchor_probs[kept],
+    )
 
 
 def check_export(config: DictConfig, settings: ExportSettings) -> None:
@@ -106,27 +116,57 @@ def check_export(config: DictConfig, settings: ExportSettings) -> None:
     check_config(asked)
 
 
-def build_answering(config: DictConfig) -> Answering:
-    """Return the decoder of a config; baselines without decoding keep their best candidates."""
-    cardinality = Cardinality(config.get("cardinality", Cardinality.ONE_TO_ONE))
-    if cardinality != Cardinality.ONE_TO_ONE:
-        return ManyAnswer(cardinality)
-    if "decoding" not in config.method.uses:
+def build_answering(settings: RunConfig) -> Answering:
+    """Return the decoder of a run; baselines without decoding keep their best candidates."""
+    if settings.cardinality != Cardinality.ONE_TO_ONE:
+        return ManyAnswer(settings.cardinality)
+    if not settings.uses("decoding"):
         return BestAnswer()
-    answering: Answering = factory(config.decoding)()
+    answering: Answering = settings.option("decoding")()
     return answering
 
 
-def decoder_name(config: DictConfig) -> str:
+def accepted_links(settings: RunConfig, labels: Tensor, split: Split) -> Tensor:
+    """Return the links that are certain in the answer, ``[n, 2]``.
+
+    In addition to the labels of the method, these are the validation links if all links are known
+    (``split=known``): someone who gives a link expects it in the answer, although no encoder was
+    trained on it.
+
+    Args:
+        settings: The settings of the run.
+        labels: ``[num_labels, 2]`` links with probability 1 in the run.
+        split: The split of the links.
+    """
+    if settings.name("split") != "known":
+        return labels
+    validation = split.supervision.validation
+    further = validation[~are_among(validation, labels.cpu().numpy())]
+    return torch.cat([labels, torch.from_numpy(further.copy()).to(labels.device)])
+
+
+def answerable(settings: RunConfig, beliefs: Beliefs, split: Split) -> Beliefs:
+    """Return the beliefs about pairs that the answer can contain under the protocol."""
+    pool = answer_pool(settings.name("protocol"), split)
+    if pool is None:
+        return beliefs
+    sources, targets = (
+        torch.from_numpy(side.copy()).to(beliefs.targets.device) for side in pool
+    )
+    return beliefs.within(sources, targets)
+
+
+def decoder_name(settings: RunConfig) -> str:
     """Return the name of the decoder, or ``none`` if the method does not use decoding."""
-    return str(config.decoding.name) if "decoding" in config.method.uses else "none"
+    return settings.name("decoding") if settings.uses("decoding") else "none"
 
 
 def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor | None]:
     """Return the links of the first fit and their weights: training links, then anchors."""
     if pair.literals is None:
         return visible.encoder_links, None
-    anchors, train = pair.literals.anchors, visible.encoder_links
+    anchors = pair.literals.anchors
+    train = visible.encoder_links
     known = visible.train
     free = ~np.isin(anchors[:, 0], known[:, 0]) & ~np.isin(anchors[:, 1], known[:, 1])
     if not len(train) and not free.any():
@@ -138,15 +178,36 @@ def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor 
     return np.concatenate([train, anchors[free]]), torch.from_numpy(weights).float()
 
 
+def _build_labels(
+    settings: RunConfig, pair: GraphPair, visible: Visible, num_members: int
+) -> LabelDataModule:
+    """Return the labels of the first fit, those of each encoder if they have folds."""
+    stops = settings.models[0].early_stopping
+    data = LabelDataModule(
+        visible.encoder_links,
+        pair.source.num_entities,
+        settings.trainer.block_size,
+        None if stops is None else stops.every,
+        pair.target.num_entities,
+    )
+    labels = [initial_labels(view, pair) for view in visible.of_members(num_members)]
+    data.relabel(labels if visible.has_folds else labels[:1])
+    return data
+
+
 def build_parts(
     settings: RunConfig,
     pair: GraphPair,
     visible: Visible,
+    *,
     observer: Observer,
     device: torch.device,
     local: LocalUpdate | None = None,
 ) -> Parts:
     """Return encoder, labels and callbacks; they get only the visible links.
+
+    The step that reasons is wrapped by up to five others. `_wrapped` has their order and its
+    reasons.
 
     Args:
         settings: The settings of the run.
@@ -156,43 +217,45 @@ def build_parts(
         device: The device of the rule.
         local: Entities to which EM is restricted; ``None`` means all.
     """
-    nodes, seed = settings.nodes, settings.own.seed
-    torch.manual_seed(seed)
+    # before the encoders, which draw their first weights when they are built
+    torch.manual_seed(settings.own.seed)
     stops = settings.models[0].early_stopping
-    if stops is not None and stops.held_out:
-        visible = visible.holding_out(stops.held_out, seed)
-    visible = replace(visible, in_folds=settings.in_folds)
+    visible = _without_held_out(settings, visible)
     graph = join_graphs(pair)
-    make_models = [partial(_build_model, model, graph) for model in settings.models]
+    rejected = None if visible.rejected is None else RejectedPairs(visible.rejected)
+    make_models = [
+        partial(_build_model, model, graph, rejected) for model in settings.models
+    ]
     module = _build_module(settings, pair, make_models)
-    decoder = factory(nodes.similarity)(search=factory(nodes.search)())
+    decoder = settings.option("similarity")(search=settings.option("search")())
     uses_rule = settings.em.iterations and settings.uses("rule")
-    rule = _build_rule(nodes, visible, pair, device) if uses_rule else None
+    rule = _build_rule(settings, visible, pair, device) if uses_rule else None
     step: JointStep = NoStep() if rule is None else _build_step(settings, rule)
+    # from here to the end of `_wrapped`, each line puts a wrapper around those before it
     local_step = None if local is None else LocalStep(step, local)
     step = local_step or step
-    if (kinds := pair.matched_kinds) is not None:
+    kinds = pair.matched_kinds
+    if kinds is not None:
         step = ExcludedPairs(step, of_other_kinds(kinds))
     step = _wrapped(settings, step, visible, decoder)
-    labels = [initial_labels(view, pair) for view in visible.of_members(len(make_models))]
-    data = LabelDataModule(
-        visible.encoder_links,
-        pair.source.num_entities,
-        settings.trainer.block_size,
-        None if stops is None else stops.every,
-        pair.target.num_entities,
-    )
-    data.relabel(labels if visible.has_folds else labels[:1])
     return Parts(
         module=module,
-        data=data,
+        data=_build_labels(settings, pair, visible, len(make_models)),
         em=_build_em(settings, visible, decoder, observer, step),
-        training=factory(nodes.training)(visible=visible, decoder=decoder),
+        training=settings.option("training")(visible=visible, decoder=decoder),
         stopping=None if stops is None else _build_stopping(stops, visible, decoder),
         make_models=make_models,
-        lightning=build_lightning(nodes.trainer),
+        lightning=build_lightning(settings.lightning),
         local=local_step,
     )
+
+
+def _without_held_out(settings: RunConfig, visible: Visible) -> Visible:
+    """Return the links of the encoders: without those of early stopping, and in folds if set."""
+    stops = settings.models[0].early_stopping
+    if stops is not None and stops.held_out:
+        visible = visible.holding_out(stops.held_out, settings.own.seed)
+    return replace(visible, in_folds=settings.in_folds)
 
 
 def _build_module(
@@ -206,7 +269,8 @@ def _build_module(
         encoder=encoders[0] if is_one else Ensemble(encoders),
         objective=objectives[0] if is_one else nn.ModuleList(objectives),
         optimizer=[
-            factory(model.optimizer) if model.optimizer else None for model in settings.models
+            model.optimizer.factory() if model.optimizer else None
+            for model in settings.models
         ],
         num_source=pair.source.num_entities,
         num_target=pair.target.num_entities,
@@ -216,34 +280,45 @@ def _build_module(
 
 
 def _build_rule(
-    config: DictConfig, visible: Visible, pair: GraphPair, device: torch.device
+    settings: RunConfig, visible: Visible, pair: GraphPair, device: torch.device
 ) -> Rule:
-    """Return the rule of the config."""
-    if pair.literals is not None and "two_way" not in config.em and not len(visible.weight_links):
+    """Return the rule of the run."""
+    has_two_way = "two_way" in settings.option("em").values
+    if pair.literals is not None and not has_two_way and not len(visible.weight_links):
         raise DataError(
-            f"em={config.em.name} fits the weights of its rules on links, but there are none. "
+            f"em={settings.name('em')} fits the weights of its rules on links, but there are none. "
             "Without links, use method=paris or em=dual."
         )
-    rule: Rule = factory(config.rule)(pair=pair, device=device)
+    rule: Rule = settings.option("rule")(pair=pair, device=device)
     return rule
 
 
-def _build_model(model: ModelConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
-    encoder = factory(model.encoder)(graph=graph)
-    return encoder, factory(model.objective)()
+def _build_model(
+    model: ModelConfig, graph: JointGraph, rejected: RejectedPairs | None
+) -> tuple[nn.Module, Objective]:
+    encoder = model.encoder(graph=graph)
+    objective: Objective = model.objective()
+    objective.rejected = rejected
+    return encoder, objective
 
 
 def _build_stopping(
     settings: StoppingSettings, visible: Visible, decoder: Decoder
 ) -> EarlyStopping:
-    links = visible.validation if visible.stopping_links is None else visible.stopping_links
+    links = (
+        visible.validation if visible.stopping_links is None else visible.stopping_links
+    )
     if not len(links):
         raise ConfigError(
             "model.early_stopping needs validation links, and there are too few links to hold any "
             "out. Add links, or set model.early_stopping=null."
         )
     return EarlyStopping(
-        links, decoder, every=settings.every, patience=settings.patience, start=settings.start
+        links,
+        decoder,
+        every=settings.every,
+        patience=settings.patience,
+        start=settings.start,
     )
 
 
@@ -254,27 +329,53 @@ def _build_em(
     observer: Observer,
     step: JointStep,
 ) -> EMCallback:
-    known = {"name", *(one.name for one in fields(DualEMSettings))}
-    if unknown := sorted(set(settings.nodes.em) - known):
-        raise ConfigError(f"em does not accept its settings: {', '.join(unknown)} is unknown")
+    em = settings.em
+    best = BestIteration(em.keep == "best", em.patience)
+    if best.is_used and step.reasons and not len(visible.held_out):
+        key = "em.keep=best" if best.keeps else "em.patience"
+        raise ConfigError(
+            f"{key} needs validation links that no encoder is trained on, and there are none. Add "
+            "links, or use em.keep=last em.patience=null."
+        )
     return EMCallback(
         visible=visible,
         decoder=decoder,
-        normaliser=Normaliser(),
+        normaliser=NORMALISERS[em.normaliser](),
         step=step,
         observer=observer,
-        settings=settings.em,
+        settings=em,
+        best=best,
     )
 
 
-def _wrapped(settings: RunConfig, step: JointStep, visible: Visible, decoder: Decoder) -> JointStep:
-    """Return the step with the rejected pairs, the ensemble and the witnesses of the run."""
+def _wrapped(
+    settings: RunConfig, step: JointStep, visible: Visible, decoder: Decoder
+) -> JointStep:
+    """Return the step with the rejected pairs, the ensemble and the witnesses of the run.
+
+    The order of the wrappers is part of the meaning of a run. From the inside to the outside:
+
+    1. The step itself, ``PaperStep`` or ``TwoWayStep``.
+    2. ``LocalStep`` gives the step the entities to recompute, and puts the former beliefs of the
+       others into its report. The exclusions must also apply to these former beliefs.
+    3. ``ExcludedPairs`` of other kinds, and
+    4. ``ExcludedPairs`` that a person rejected. Their order does not matter. Both are inside of the
+       ensemble, so that no encoder gets an excluded pair as a label and the mean belief has none.
+    5. ``IndependentMembers`` calls the steps inside once per encoder and averages their reports;
+       ``WeightedMembers`` weighs the encoders before one call.
+    6. ``Witnesses`` keeps the beliefs of the whole ensemble over the iterations. Inside of the
+       ensemble, one memory would mix the beliefs of all encoders.
+    """
     is_local = isinstance(step, LocalStep)
     if visible.rejected is not None:
         step = ExcludedPairs(step, of_rejected(visible.rejected))
-    num_shared, last_own = settings.num_shared_fits, None
+    num_shared = settings.num_shared_fits
+    last_own = None
     if num_shared is not None:
-        first_shared = max(settings.em.iterations + 1 - num_shared, 1) if num_shared else None
+        # the last fits train on shared labels; the first training, fit 0, never does
+        first_shared = (
+            max(settings.em.iterations + 1 - num_shared, 1) if num_shared else None
+        )
         last_own = None if first_shared is None else first_shared - 1
         step = IndependentMembers(step, decoder, first_shared)
     elif len(settings.models) > 1:
@@ -285,35 +386,42 @@ def _wrapped(settings: RunConfig, step: JointStep, visible: Visible, decoder: De
 
 def _build_step(settings: RunConfig, rule: Rule) -> JointStep:
     """Return the step of ``em.two_way``, or the paper's step if there is none."""
-    em, nodes = settings.em, settings.nodes
-    if nodes.em.get("two_way") is not None:
+    em = settings.em
+    if settings.two_way is not None:
         number = em.num_candidates
-        two_way: JointStep = made(JointStep, nodes.em.two_way, rule=rule, num_candidates=number)
+        two_way: JointStep = settings.two_way.make(
+            JointStep, rule=rule, num_candidates=number
+        )
         return two_way
     return PaperStep(rule, em)
 
 
-def build_lightning(trainer: DictConfig) -> LightningSettings:
+def build_lightning(config: LightningConfig) -> LightningSettings:
     """Return the callbacks and loggers of the config's ``trainer``; all fits of a run use them.
 
     Raises:
         ConfigError: If a class cannot be used, or is not a callback or logger.
     """
-    return LightningSettings(
-        _built(trainer, "callbacks", pl.Callback),
-        _built(trainer, "logger", Logger),
-        lightning_options(trainer),
-    )
+    callbacks: list[Any] = []
+    loggers: list[Any] = []
+    if config.callbacks or config.loggers:
+        # imported only if needed: it takes as long as torch
+        import pytorch_lightning as pl
+        from pytorch_lightning.loggers import Logger
+
+        callbacks = _built(config.callbacks, "callbacks", pl.Callback)
+        loggers = _built(config.loggers, "logger", Logger)
+    return LightningSettings(callbacks, loggers, dict(config.options))
 
 
-def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
-    """Return the objects of a list of ``_target_`` nodes, each of which must be of this kind."""
+def _built(options: Sequence[Option], key: str, kind: type) -> list[Any]:
+    """Return the objects of a list under ``trainer``, each of which must be of this kind."""
     found = []
-    for node in trainer.get(key) or ():
-        one = factory(node, keep_name=True)()
+    for option in options:
+        one = option()
         if not isinstance(one, kind):
             raise ConfigError(
-                f"trainer.{key} names {node._target_}, which is not a {kind.__name__}."
+                f"trainer.{key} names {option.target}, which is not a {kind.__name__}."
             )
         found.append(one)
     return found

@@ -5,17 +5,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from omegaconf import DictConfig
 
+from emea.answer.curation import write_decisions
 from emea.answer.decision import Decision, decision_numbers
+from emea.answer.decoding import BalancedAnswer, SinkhornAnswer
 from emea.answer.schema import Schema
-from emea.config.settings.execution import ExportSettings
-from emea.config.settings.groups import OPTIONAL
+from emea.answer.settings import ExportSettings
+from emea.config.groups import OPTIONAL
+from emea.config.run_config import RunConfig
 from emea.data.arrays import are_among
 from emea.data.graph_pair import GraphPair, LiteralMatches
+from emea.data.settings import Cardinality
 from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration, source_evaluation
 from emea.evaluation.metrics import answer_metrics
+from emea.evaluation.one_to_one import one_to_one_metrics
 from emea.evaluation.ranks import ranked_links
 from emea.record import run_folder
 from emea.record.checked_files import (
@@ -25,10 +29,10 @@ from emea.record.checked_files import (
     write_checked_json,
     write_lines,
 )
-from emea.record.run_header import method_name
+from emea.run.decoy_run import decoy_numbers
 from emea.run.finished_run import FinishedRun
-from emea.run.outcome import Numbers, Outcome
-from emea.run.parts import decoder_name
+from emea.run.outcome import Numbers, Outcome, RunInputs
+from emea.run.parts import answerable, build_answering, decoder_name
 from emea.run.predicting import write_answer
 
 logger = logging.getLogger(__name__)
@@ -60,9 +64,13 @@ class RunResult(FinishedRun):
             writer: Writes ranks and beliefs. The metrics are written when it has finished.
         """
         pair = replace(self.pair, literals=self.literals)
-        write_answer(folder, self, pair, self.decision, self.schema, self.export)
+        write_decisions(folder, self.decisions)
+        write_answer(
+            folder, self, pair, self.decision, schema=self.schema, settings=self.export
+        )
         writer.wait()
-        write_checked_json(folder / run_folder.METRICS_FILE, self.metrics)
+        metrics = {**self.metrics, **run_folder.alignment_checksum(folder)}
+        write_checked_json(folder / run_folder.METRICS_FILE, metrics)
 
 
 def write_ranks_and_beliefs(folder: Path, split: Split, found: Outcome) -> None:
@@ -88,7 +96,9 @@ def write_ranks_and_beliefs(folder: Path, split: Split, found: Outcome) -> None:
 def write_embeddings(folder: Path, pair: GraphPair, found: Outcome) -> None:
     """Write the vectors of all entities as files that ``data.source_vectors`` can read."""
     if found.embeddings is None:
-        logger.warning("This method has no embeddings, so export.formats=[vectors] writes nothing.")
+        logger.warning(
+            "This method has no embeddings, so export.formats=[vectors] writes nothing."
+        )
         return
     for side, graph, vectors in zip(
         ("source", "target"), (pair.source, pair.target), found.embeddings, strict=True
@@ -100,26 +110,20 @@ def write_embeddings(folder: Path, pair: GraphPair, found: Outcome) -> None:
 
 
 def run_metrics(
-    config: DictConfig,
-    graphs: GraphPair,
-    split: Split,
-    found: Outcome,
-    decision: Decision,
-    export: ExportSettings,
-    measured: Numbers,
+    inputs: RunInputs, found: Outcome, decision: Decision, measured: Numbers
 ) -> Numbers:
     """Return all numbers of a run, which are the content of ``metrics.json``.
 
     Args:
-        config: The configuration of the run.
-        graphs: The graphs, with the literals that the run used.
-        split: The split of the links.
+        inputs: Settings, graphs and split of the run.
         found: Beliefs and scores.
         decision: The answer.
-        export: Settings of the answer.
         measured: Further sections, which belong to the process: time, memory and warnings.
     """
-    judged, warnings = found.judged, measured.pop("warnings")
+    settings = inputs.settings
+    graphs = inputs.graphs
+    judged = found.judged
+    warnings = measured.pop("warnings")
     known = np.concatenate([judged.supervision.train, judged.supervision.validation])
     answer = answer_metrics(
         decision.answer, known, judged.test, judged.num_missed, graphs.cardinality
@@ -127,30 +131,65 @@ def run_metrics(
     literals = literal_numbers(graphs, judged)
     return {
         **found.scores,
-        **_settings(config, graphs.name, split),
-        "answer": {"decoder": decoder_name(config), **answer},
+        "one_to_one": one_to_one_numbers(settings, found, graphs.cardinality),
+        **_settings(settings, graphs.name, inputs.split),
+        "answer": {"decoder": decoder_name(settings), **answer},
         "calibration": answer_calibration(decision.answer, judged.test, known),
         "sources": source_evaluation(
             decision.decoded or decision.answer,
             decision.beliefs,
             judged.test,
             judged.unmatched,
-            judged.num_missed,
-            known,
+            num_missed=judged.num_missed,
+            given=known,
         ),
-        "export": decision_numbers(decision, export, judged),
+        "export": decision_numbers(decision, settings.own.export, judged),
         **measured,
         **({} if literals is None else {"literals": literals}),
+        **({} if found.decoys is None else {"decoys": decoy_numbers(found.decoys)}),
         "warnings": warnings,
     }
 
 
-def _settings(config: DictConfig, data: str, split: Split) -> Numbers:
+def one_to_one_numbers(
+    settings: RunConfig, found: Outcome, cardinality: Cardinality
+) -> Numbers | None:
+    """Return the metrics of the test links after one-to-one inference (``one_to_one_metrics``).
+
+    The inference is the decoding of the run if it balances beliefs, and ``decoding=sinkhorn``
+    otherwise. It sees the entities that the protocol lets the answer contain.
+
+    Args:
+        settings: The settings of the run.
+        found: Beliefs and the split that evaluates them.
+        cardinality: How many counterparts an entity may have.
+    """
+    if cardinality != Cardinality.ONE_TO_ONE:
+        return None
+    answering = build_answering(settings)
+    inference: SinkhornAnswer | BalancedAnswer = SinkhornAnswer()
+    if isinstance(answering, SinkhornAnswer | BalancedAnswer):
+        inference = answering
+    judged = found.judged
+    free = answerable(settings, found.beliefs, judged).without(found.labels)
+    num_links = len(judged.test) + judged.num_missed
+    measured = one_to_one_metrics(
+        inference.balanced,
+        free,
+        ranked_links(judged.test),
+        judged.num_missed / max(1, num_links),
+    )
+    name = "balanced" if isinstance(inference, BalancedAnswer) else "sinkhorn"
+    return None if measured is None else {"inference": name, **measured}
+
+
+def _settings(settings: RunConfig, data: str, split: Split) -> Numbers:
     """Return the method, the data and the main settings of a run.
 
     A config group that only some methods use is ``none`` if this one does not use it.
     """
-    used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
+    used = set(settings.used_groups) - (set() if settings.em.iterations else {"rule"})
+    is_random = settings.name("split") == "random"
     num_links: Numbers = {
         "train": len(split.supervision.train),
         "validation": len(split.supervision.validation),
@@ -164,15 +203,18 @@ def _settings(config: DictConfig, data: str, split: Split) -> Numbers:
     if num_ranked < len(split.test):
         num_links["ranked"] = num_ranked
     return {
-        **{group: config[group].name if group in used else "none" for group in OPTIONAL},
-        "protocol": config.protocol.name,
+        **{
+            group: settings.name(group) if group in used else "none"
+            for group in OPTIONAL
+        },
+        "protocol": settings.name("protocol"),
         "data": data,
-        "method": method_name(config),
-        "split": config.split.name,
-        "ratio": config.ratio.value if config.split.name == "random" else None,
+        "method": settings.method_name,
+        "split": settings.name("split"),
+        "ratio": settings.setting("ratio", "value") if is_random else None,
         "num_links": num_links,
-        "seed": config.seed,
-        "split_seed": config.split_seed,
+        "seed": settings.own.seed,
+        "split_seed": settings.own.split_seed,
     }
 
 
@@ -188,8 +230,10 @@ def literal_numbers(pair: GraphPair, judged: Split) -> Numbers | None:
     """
     if pair.literals is None:
         return None
-    found, probs = pair.literals, pair.literals.anchor_probs
-    test, num_test = judged.test, len(judged.test) + judged.num_missed
+    found = pair.literals
+    probs = pair.literals.anchor_probs
+    test = judged.test
+    num_test = len(judged.test) + judged.num_missed
     has_link = np.isin(found.anchors[:, 0], test[:, 0])
     right = int(are_among(found.anchors, test).sum())
     return {

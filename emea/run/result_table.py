@@ -3,13 +3,13 @@
 import math
 import os
 
-from rich.console import Console
 from rich.table import Table
 
 from emea.data.protocol import seen_links
 from emea.record.run_folder import answered_entry
 from emea.run.outcome import Numbers
 from emea.run.result import RunResult
+from emea.runtime.console import terminal
 
 COLUMNS = (
     ("hit@1", "Hit@1", "{:.4f}"),
@@ -21,11 +21,12 @@ COLUMNS = (
 
 def print_results(result: RunResult) -> None:
     """Print initial and final metrics, numbers of the answer, the folder and the UI command."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = terminal(highlight=False, markup=False, soft_wrap=True)
     metrics = result.metrics
     if metrics["num_links"]["test"]:
         console.print(result_table(metrics))
-        answer, keys = metrics["answer"], ("precision", "recall", "f1")
+        answer = metrics["answer"]
+        keys = ("precision", "recall", "f1")
         numbers = ", ".join(f"{key} {_shown(answer[key], '{:.4f}')}" for key in keys)
         what = "As a mapping of all unlabelled source entities"
         console.print(f"{what}{_decoded(answer)}: {numbers}")
@@ -51,11 +52,22 @@ def result_table(metrics: Numbers) -> Table:
     table.add_column("")
     for _, title, _ in COLUMNS:
         table.add_column(title, justify="right")
+    # the last stage is what publications with a one-to-one inference report
+    stages = {
+        "initial": metrics["initial"],
+        "final": metrics["final"],
+        "final, one-to-one": metrics.get("one_to_one"),
+    }
     for pool in ("test targets", "all targets"):
-        for stage in ("initial", "final"):
-            scores = metrics[stage]
+        for stage, scores in stages.items():
+            if scores is None:
+                continue
             values = scores if pool == "test targets" else scores["all_targets"]
-            table.add_row(pool, stage, *(_shown(values[key], form) for key, _, form in COLUMNS))
+            table.add_row(
+                pool,
+                stage,
+                *(_shown(values.get(key), form) for key, _, form in COLUMNS),
+            )
     return table
 
 
@@ -82,23 +94,30 @@ def _decoded(scores: Numbers) -> str:
 
 def answered_line(export: Numbers) -> str:
     """Return the number of source entities with an answer, the threshold and the precision."""
-    threshold, target = export["threshold"], export["target_precision"]
+    threshold = export["threshold"]
+    target = export["target_precision"]
     least = ""
     if threshold is not None:  # more digits if it is close to 1
         least = f", threshold {threshold:.{4 if threshold < 0.999 else 9}g}"
-    known = "" if export["reached"] else ", not confirmed"
     chosen = ""
     if target is not None and threshold is not None:
-        chosen = f" (for a precision of {target:g}{known})"
+        chosen = f", at which a precision of {target:g} is expected"
+        if not export["reached"]:
+            chosen += " (the validation links do not confirm it)"
     num_free = export["num_answered"] + export["num_unmatched"]
     answered = (
         f"Matched {export['num_answered']:,} of {num_free:,} source entities without a given link "
         f"({_shown(export['share_answered'], '{:.1%}')}){least}{chosen}"
     )
     parts = [answered, f"mean probability {_shown(export['mean_prob'], '{:.4f}')}"]
-    for name, judged in (("validation", export["validation"]), ("test", export["test"])):
+    for name, judged in (
+        ("validation", export["validation"]),
+        ("test", export["test"]),
+    ):
         if judged["num_links"]:
-            links = f"{judged['num_accepted']:,} of {judged['num_links']:,} {name} links"
+            links = (
+                f"{judged['num_accepted']:,} of {judged['num_links']:,} {name} links"
+            )
             if judged["num_accepted"]:
                 least = f"{judged['precision_low']:.4f}"
                 links = f"precision {judged['precision']:.4f} (likely above {least}) on {links}"

@@ -10,18 +10,19 @@ from shlex import quote
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 
+from emea.answer.curation import DECISIONS_FILE
 from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
-from emea.config.run_config import typed
-from emea.config.settings.execution import TrainerSettings
+from emea.config.checks import without_unknown
 from emea.data.graph_pair import GraphPair
 from emea.errors import NO_SPACE, DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable
 from emea.record.checked_files import remove_leftovers
+from emea.record.file_names import CHECKPOINT_FILE
 from emea.record.pair_file import keeps_graphs, write_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
-    CHECKPOINT_FILE,
+    CONFIG_FILE,
     METRICS_FILE,
     PAIR_FILE,
     RANKS_FILE,
@@ -35,6 +36,7 @@ from emea.record.run_record import (
     LOCK_FILE,
     SWEEP_TAG,
     RunHeader,
+    continuing_command,
     is_finished,
     is_run_folder,
     keep_points,
@@ -52,7 +54,11 @@ logger = logging.getLogger(__name__)
 FIRST_FILES = (LOCK_FILE, ".hydra")
 """What a run creates before its first record."""
 
-RESULT_FILES = (METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ALIGNMENT_FILES, *SCHEMA_FILES)
+RESULT_FILES = (
+    *(METRICS_FILE, BELIEFS_FILE, RANKS_FILE, DECISIONS_FILE),
+    *ALIGNMENT_FILES,
+    *SCHEMA_FILES,
+)
 """Files that a run writes at its end."""
 
 
@@ -100,7 +106,11 @@ def start_or_resume(folder: Path, header: RunHeader, resumes: bool = False) -> S
     checkpoint = resumable(folder)
     progress = load_progress(checkpoint) if checkpoint else None
     keep_points(folder, len(progress.plain["history"]) if progress else 0)
-    kept = {name: tag for name, tag in earlier.tags.items() if name in (SWEEP_TAG, COMMAND_TAG)}
+    kept = {
+        name: tag
+        for name, tag in earlier.tags.items()
+        if name in (SWEEP_TAG, COMMAND_TAG)
+    }
     its_own = replace(
         header,
         run_id=earlier.run_id,
@@ -119,7 +129,9 @@ def config_to_resume(folder: Path) -> DictConfig:
         DataError: If the folder contains a run that had not begun, or a finished one.
         UserError: If the folder contains no run.
     """
-    if not is_run_folder(folder) and any((folder / name).exists() for name in FIRST_FILES):
+    if not is_run_folder(folder) and any(
+        (folder / name).exists() for name in FIRST_FILES
+    ):
         raise DataError(
             f"{folder} has nothing to resume: the run stopped before its first record. Run its "
             "command again."
@@ -127,7 +139,13 @@ def config_to_resume(folder: Path) -> DictConfig:
     if is_finished(folder):
         forget_previous(folder)  # is left if the run was killed right after it finished
         raise DataError(f"{folder} is finished. There is nothing to resume.")
-    return with_own_store(read_config(folder))
+    command = continuing_command(read_header(folder))
+    if command is not None:
+        raise DataError(
+            f"{folder} joins other runs and cannot be resumed. Repeat: {command}"
+        )
+    config = without_unknown(read_config(folder), folder / CONFIG_FILE)
+    return with_own_store(config)
 
 
 def forget_previous(folder: Path) -> None:
@@ -164,12 +182,13 @@ def recorded(
     config: DictConfig,
     pair: GraphPair,
     folder: Path,
+    *,
     header: RunHeader,
     tracker: Tracker,
     resumes: bool,
 ) -> Iterator[Start]:
     """Lock the folder, start or resume the record of a run there, and close it at the end."""
-    deterministic = typed(TrainerSettings, config.trainer).deterministic
+    deterministic = bool(config.trainer.get("deterministic"))
     with locked_folder(folder):
         with (
             signals_as_interrupt(),
@@ -188,19 +207,15 @@ def recorded(
 
 @contextmanager
 def _tracked(tracker: Tracker, folder: Path, config: DictConfig) -> Iterator[None]:
-    """Close the tracker's run with the status and the reason of its end.
-
-    The user names the modules and the host of the configuration again to resume the run.
-    """
+    """Close the tracker's run with the status and the reason of its end."""
     try:
         yield
     except KeyboardInterrupt:
         how = "terminated" if was_terminated() else "interrupted"
         tracker.finish("KILLED", how)
-        trust, host = config.get("trust") or (), host_of(config)
-        command = f"{STORE_VARIABLE}={quote(host)} " if host else ""
-        command += f"emea run resume={quote(str(folder))}"
-        command += f" {quote('trust=[' + ','.join(trust) + ']')}" if trust else ""
+        header = read_header(folder) if is_run_folder(folder) else None
+        repeated = None if header is None else continuing_command(header)
+        command = repeated or _resume_command(folder, config)
         logger.warning("The run was %s. Continue with: %s", how, command)
         raise
     except BaseException as error:
@@ -211,6 +226,19 @@ def _tracked(tracker: Tracker, folder: Path, config: DictConfig) -> Iterator[Non
             raise UserError(OUT_OF_MEMORY) from error
         raise
     tracker.finish("FINISHED")
+
+
+def _resume_command(folder: Path, config: DictConfig) -> str:
+    """Return the command that resumes a run.
+
+    The user names the modules and the host of the configuration again.
+    """
+    trust = config.get("trust") or ()
+    host = host_of(config)
+    command = f"{STORE_VARIABLE}={quote(host)} " if host else ""
+    command += f"emea run resume={quote(str(folder))}"
+    command += f" {quote('trust=[' + ','.join(trust) + ']')}" if trust else ""
+    return command
 
 
 def make_room(folder: Path) -> None:

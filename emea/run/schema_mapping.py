@@ -9,6 +9,7 @@ from emea.answer.decision import Decision
 from emea.answer.schema import Mapping, Schema, TermMatch
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
+from emea.literals.similar_items import ALL_WORDS
 from emea.matching.beliefs import Beliefs
 from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.subsumption import (
@@ -22,7 +23,9 @@ LEAST_LISTED = 0.1
 """Pairs of terms are left out if both inclusions are less probable than this."""
 
 
-def schema_mapping(pair: GraphPair, decision: Decision, least_inclusion: float) -> Schema:
+def schema_mapping(
+    pair: GraphPair, decision: Decision, least_inclusion: float
+) -> Schema:
     """Return the mapping of relations and classes that the matches of a run imply.
 
     Args:
@@ -31,13 +34,22 @@ def schema_mapping(pair: GraphPair, decision: Decision, least_inclusion: float) 
         decision: The matches.
         least_inclusion: Probability from which an inclusion is stated.
     """
-    graphs, answer = with_values(pair), _answer(pair, decision)
+    graphs = with_values(pair)
+    answer = _answer(pair, decision)
     relations = relation_inclusions(graphs.source, graphs.target, answer)
     classes = class_inclusions(graphs.source, graphs.target, answer)
+    terms = _rows(
+        relations,
+        least_inclusion,
+        *map(_relation_names, (graphs.source, graphs.target)),
+    )
     return Schema(
         pair.name,
-        _rows(relations, least_inclusion, *map(_relation_names, (graphs.source, graphs.target))),
-        _rows(classes, least_inclusion, *map(_class_names, (graphs.source, graphs.target))),
+        # the words of all values are not an attribute of the data
+        [row for row in terms if ALL_WORDS not in (row.source, row.target)],
+        _rows(
+            classes, least_inclusion, *map(_class_names, (graphs.source, graphs.target))
+        ),
     )
 
 
@@ -50,7 +62,8 @@ def _answer(pair: GraphPair, decision: Decision) -> Beliefs:
     if literals is None:
         return Beliefs(targets, probs)
     return Beliefs(
-        torch.cat([targets, literals.targets[:, :1]]), torch.cat([probs, literals.probs[:, :1]])
+        torch.cat([targets, literals.targets[:, :1]]),
+        torch.cat([probs, literals.probs[:, :1]]),
     )
 
 
@@ -67,13 +80,22 @@ def _class_names(graph: KnowledgeGraph) -> Names:
     return graph.entity_name, graph.entity_name, lambda _: types[0]
 
 
-def _rows(found: TermInclusions, least: float, ours: Names, theirs: Names) -> list[TermMatch]:
+def _rows(
+    found: TermInclusions, least: float, ours: Names, theirs: Names
+) -> list[TermMatch]:
     """Return the pairs of terms by name, most evidence first."""
-    listed = torch.maximum(found.source_in_target, found.target_in_source) >= LEAST_LISTED
+    listed = (
+        torch.maximum(found.source_in_target, found.target_in_source) >= LEAST_LISTED
+    )
     mappings = _mappings(found, least)
     columns = (
         *(found.sources, found.targets, found.is_inverse),
-        *(found.source_in_target, found.target_in_source, found.num_matched, found.examples),
+        *(
+            found.source_in_target,
+            found.target_in_source,
+            found.num_matched,
+            found.examples,
+        ),
     )
     rows = []
     for place, values in zip(
@@ -81,9 +103,15 @@ def _rows(found: TermInclusions, least: float, ours: Names, theirs: Names) -> li
         zip(*(column[listed].tolist() for column in columns), strict=True),
         strict=True,
     ):
-        source, target, inverse, forth, back, evidence, (head, tail, other_head, other_tail) = (
-            values
-        )
+        (
+            source,
+            target,
+            inverse,
+            forth,
+            back,
+            evidence,
+            (head, tail, other_head, other_tail),
+        ) = values
         rows.append(
             TermMatch(
                 ours[0](source),
@@ -97,7 +125,9 @@ def _rows(found: TermInclusions, least: float, ours: Names, theirs: Names) -> li
                 (theirs[1](other_head), theirs[2](target), theirs[1](other_tail)),
             )
         )
-    return sorted(rows, key=lambda row: (-row.evidence, row.source, row.target, row.inverse))
+    return sorted(
+        rows, key=lambda row: (-row.evidence, row.source, row.target, row.inverse)
+    )
 
 
 def _mappings(found: TermInclusions, least: float) -> Sequence[Mapping]:
@@ -107,17 +137,28 @@ def _mappings(found: TermInclusions, least: float) -> Sequence[Mapping]:
     them, read in the same direction, is more probable. Otherwise the more probable inclusion is
     stated.
     """
-    forth, back = found.source_in_target, found.target_in_source
+    forth = found.source_in_target
+    back = found.target_in_source
     score = (forth * back).sqrt()
-    sources, targets = (2 * terms + found.is_inverse for terms in (found.sources, found.targets))
+    sources, targets = (
+        2 * terms + found.is_inverse for terms in (found.sources, found.targets)
+    )
     is_best = (score >= _largest(sources, score)) & (score >= _largest(targets, score))
     is_equivalent = is_best & (torch.minimum(forth, back) >= least)
     is_narrower = (forth >= least) & (forth >= back)
     is_broader = (back >= least) & (back > forth)
     flags = (is_equivalent, is_narrower, is_broader)
     return [
-        "equivalent" if equal else "narrower" if narrower else "broader" if broader else ""
-        for equal, narrower, broader in zip(*(flag.tolist() for flag in flags), strict=True)
+        "equivalent"
+        if equal
+        else "narrower"
+        if narrower
+        else "broader"
+        if broader
+        else ""
+        for equal, narrower, broader in zip(
+            *(flag.tolist() for flag in flags), strict=True
+        )
     ]
 
 

@@ -5,7 +5,9 @@ import io
 import logging
 import re
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -13,6 +15,7 @@ from shlex import quote
 from statistics import fmean, stdev
 from typing import Any
 
+from filelock import FileLock, Timeout
 from hydra.conf import HydraConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -24,15 +27,17 @@ from rich.console import Console
 from rich.table import Table
 
 from emea.config.command_line import assignments
-from emea.errors import DataError
+from emea.config.instantiate import factory
+from emea.errors import DataError, UserError
 from emea.record.checked_files import read_checked_json, write_atomic, write_json
 from emea.record.markdown import escape_markup, markdown_table
-from emea.record.run_folder import (
-    METRICS_FILE,
-    answered_entry,
-    read_yaml,
-)
+from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
+from emea.record.run_folder import METRICS_FILE, answered_entry, read_yaml
 from emea.record.run_header import Launch, sweep_name
+from emea.record.run_record import LOCK_FILE, is_run_folder, read_header
+from emea.record.tracker import Tracker
+from emea.runtime.console import say, terminal
+from emea.runtime.time_left import in_words
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +47,6 @@ PLAN_FILE = "sweep.json"
 OUTCOME_FILE = "outcome.json"
 """How a job of a sweep ended, if it wrote no metrics."""
 
-TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
-"""The closing table of a sweep, and a row for each of its jobs."""
-
 MOST_CHARACTERS, UNUSUAL = 120, re.compile(r"[^\w.+-]+")
 """Limits of the name of a job's folder: its length, and characters that it may not have."""
 
@@ -53,10 +55,16 @@ FILE_WIDTH = 1000
 
 SEEDS = ("seed=", "split_seed=")
 TITLE = "Hit@1 and MRR among test targets; validation links among all targets"
-COLUMNS = ("initial Hit@1", "final Hit@1", "final MRR", "validation Hit@1")
-"""Before EM, after it, and of the validation links after it."""
+COLUMNS = (
+    *("initial Hit@1", "final Hit@1", "one-to-one Hit@1"),
+    *("final MRR", "validation Hit@1"),
+)
+"""Before EM, after it, after one-to-one inference, and of the validation links after EM."""
 
-NAMES = ("initial_hit_at_1", "final_hit_at_1", "final_mrr", "validation_hit_at_1")
+NAMES = (
+    *("initial_hit_at_1", "final_hit_at_1", "one_to_one_hit_at_1"),
+    *("final_mrr", "validation_hit_at_1"),
+)
 """The same in the CSV file, as attributes of a pandas data frame."""
 
 USUAL_SETTINGS = ("data", "ratio", "split_seed", "seed")
@@ -93,12 +101,19 @@ def _values(overrides: Sequence[str]) -> dict[str, str]:
 def _job_name(usual: str, *, _root_: DictConfig) -> str:
     """Return the name of a job's folder: what its sweep varies, such as ``em_dual-seed_1``."""
     hydra = _root_.hydra
-    values = _swept_values(Path(hydra.sweep.dir), [str(text) for text in hydra.overrides.task])
+    values = _swept_values(
+        Path(hydra.sweep.dir), [str(text) for text in hydra.overrides.task]
+    )
     swept = "-".join(f"{key}_{value}" for key, value in values.items())
     return UNUSUAL.sub("_", swept)[:MOST_CHARACTERS] or usual
 
 
 OmegaConf.register_new_resolver("job_name", _job_name, replace=True)
+
+
+_held: list[FileLock] = []
+"""The lock of the sweep that this process runs. It shows that the sweep is alive. It is not an
+attribute of the callback, because launchers send a copy of that to other processes."""
 
 
 class SweepSummary(Callback):
@@ -109,27 +124,41 @@ class SweepSummary(Callback):
 
     def __init__(self) -> None:
         self.num_jobs: int | None = None
+        self.started = 0.0
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Write the plan of the sweep."""
         folder = Path(config.hydra.sweep.dir)
         overrides = _sweep_overrides(config)
         self.num_jobs = _num_jobs(config, overrides)
+        self.started = time.time()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # in the order of the command line
             varied = [one for one in overrides if len(assignments(one)) > 1]
             swept = [str(one.get_key_element()).lstrip("+") for one in varied]
             write_json(folder / PLAN_FILE, {"num_jobs": self.num_jobs, "swept": swept})
-            logger.info("Checking the settings of %s runs", self.num_jobs or "all")
+            _hold_lock(folder)
+            runs = "1 run" if self.num_jobs == 1 else f"{self.num_jobs or 'all'} runs"
+            logger.info("Checking the settings of %s", runs)
         except OSError as error:
-            logger.warning("The plan of the sweep was not written to %s: %s", folder, error)
+            logger.warning(
+                "The plan of the sweep was not written to %s: %s", folder, error
+            )
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Log which job of the sweep this is."""
-        if OmegaConf.select(config, "hydra.mode") == RunMode.MULTIRUN:
-            total = "" if self.num_jobs is None else f" of {self.num_jobs}"
-            logger.info("Run %d%s", config.hydra.job.num + 1, total)
+        """Log which job of the sweep this is, and how long the other jobs will take."""
+        if OmegaConf.select(config, "hydra.mode") != RunMode.MULTIRUN:
+            return
+        number = config.hydra.job.num + 1
+        if self.num_jobs is None:
+            logger.info("Run %d", number)
+            return
+        seconds = time_left(Path(config.hydra.sweep.dir), self.started, self.num_jobs)
+        # a job that is recorded already takes no time
+        about = "at most about" if config.get("skip_recorded") else "about"
+        left = "" if seconds is None else f", {about} {in_words(seconds)} left"
+        logger.info("Run %d of %d%s", number, self.num_jobs, left)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Print and write the summary; if a job failed, exit with a status other than 0."""
@@ -140,12 +169,58 @@ class SweepSummary(Callback):
             print_summary(outcomes)
             if outcomes:
                 write_summary(folder, outcomes)
-                print(f"Results: {folder / TABLE_FILE} and {JOBS_FILE}; run folders in {folder}")
-        except OSError as error:
-            logger.warning("The table of the sweep was not written to %s: %s", folder, error)
-        finally:  # Hydra turns an error in a callback into a warning, so set the status explicitly
+                say(
+                    f"Results: {folder / TABLE_FILE} and {JOBS_FILE}; run folders in {folder}"
+                )
+                track_summary(config, folder, outcomes)
+        except (OSError, UserError) as error:
+            logger.warning(
+                "The table of the sweep was not written to %s: %s", folder, error
+            )
+        finally:
+            _release_lock()
+            # Hydra turns an error in a callback into a warning, so set the status explicitly
             if failed:
-                sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")
+                jobs = (
+                    f"{failed} of {len(outcomes)} jobs"
+                    if len(outcomes) > 1
+                    else "the job"
+                )
+                sys.exit(f"error: {jobs} failed")
+
+
+def _hold_lock(folder: Path) -> None:
+    """Lock the folder of a sweep while this process runs it."""
+    lock = FileLock(folder / LOCK_FILE, timeout=0)
+    with suppress(Timeout):  # another sweep runs in the same folder
+        lock.acquire()
+        _held.append(lock)
+
+
+def _release_lock() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def time_left(sweep: Path, started: float, num_jobs: int) -> float | None:
+    """Return the time until all jobs of a sweep are done; ``None`` before the first one is.
+
+    Jobs are counted by the files that they leave in the sweep's folder. So the estimate is also
+    right for launchers that run several jobs at a time, on all machines that share the folder.
+
+    Args:
+        sweep: The folder of the sweep.
+        started: When the sweep started, in seconds since the epoch.
+        num_jobs: Number of all jobs.
+    """
+    ends = [*sweep.rglob(METRICS_FILE), *sweep.rglob(OUTCOME_FILE)]
+    # the folder may also contain the jobs of an earlier sweep
+    done = {path.parent: path for path in ends if path.stat().st_mtime >= started}
+    num_trained = sum(path.name == METRICS_FILE for path in done.values())
+    if not num_trained:
+        return None
+    seconds = (time.time() - started) / num_trained
+    return seconds * max(0, num_jobs - len(done))
 
 
 def _num_jobs(config: DictConfig, overrides: Sequence[Override]) -> int | None:
@@ -196,13 +271,21 @@ class JobOutcome:
         metrics = self.metrics or {}
         entry = answered_entry(metrics)
         validation = entry.get("validation_answer") or entry.get("validation") or {}
-        initial, final = metrics.get("initial") or {}, metrics.get("final") or {}
-        hits = initial.get("hit@1"), final.get("hit@1")
+        initial = metrics.get("initial") or {}
+        final = metrics.get("final") or {}
+        matched = metrics.get("one_to_one") or {}
+        hits = initial.get("hit@1"), final.get("hit@1"), matched.get("hit@1")
         return *hits, final.get("mrr"), validation.get("hit@1")
 
 
-def write_outcome(folder: Path, **outcome: str) -> None:
-    """Write the outcome, ``recorded`` or ``failed``, of a job without metrics in its folder."""
+def write_outcome(folder: Path, **outcome: object) -> None:
+    """Write the outcome of a job without metrics in its folder.
+
+    Args:
+        folder: The folder of the job.
+        outcome: Either ``failed``, the reason, or ``recorded``, the place of the run that was
+            recorded before, with its ``metrics``.
+    """
     write_json(folder / OUTCOME_FILE, outcome)
 
 
@@ -215,16 +298,19 @@ def read_outcomes(sweep: Path) -> list[JobOutcome]:
     """Return every job in the folder of a sweep, in the order of their numbers."""
     found = {}
     for file in sweep.rglob(".hydra/overrides.yaml"):
-        folder, typed = file.parents[1], map(str, read_yaml(file))
+        folder = file.parents[1]
+        typed = map(str, read_yaml(file))
         # Hydra quotes option names that are numbers
         overrides = tuple(text.replace("'", "") for text in typed)
         noted = _read_if_valid(folder / OUTCOME_FILE) or {}
-        # a run that was recorded before has its metrics in another folder
-        metrics = _read_if_valid(Path(noted.get("recorded", folder)) / METRICS_FILE)
+        # a run that was recorded before has its metrics in another folder or in a store
+        metrics = noted.get("metrics") or None
+        if metrics is None:
+            metrics = _read_if_valid(Path(noted.get("recorded", folder)) / METRICS_FILE)
         failed = noted.get("failed", "")
         if failed:  # the metrics belong to an earlier run
             metrics = None
-        elif metrics is None:
+        elif metrics is None and "recorded" not in noted:
             failed = "it wrote neither metrics nor a reason; see the log in its folder"
         digits = folder.name.split("-")[0]
         place = int(digits) if digits.isdigit() else 0
@@ -240,18 +326,24 @@ def _read_if_valid(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def print_summary(outcomes: Sequence[JobOutcome], console: Console | None = None) -> None:
+def print_summary(
+    outcomes: Sequence[JobOutcome], console: Console | None = None
+) -> None:
     """Print the table, and below it the jobs that failed and why."""
     if console is None:
-        console = Console(highlight=False, markup=False, soft_wrap=True)
-        if not console.is_terminal:  # a file has no width limit, so cells are not wrapped
+        console = terminal(highlight=False, markup=False, soft_wrap=True)
+        if (
+            not console.is_terminal
+        ):  # a file has no width limit, so cells are not wrapped
             console.width = FILE_WIDTH
     titles, rows = _table_cells(outcomes)
     if rows:
         table = Table(title=TITLE, title_justify="left")
         for index, title in enumerate(titles):
             is_number = 2 <= index < len(titles) - 1
-            table.add_column(title.replace(" ", "\n"), justify="right" if is_number else "left")
+            table.add_column(
+                title.replace(" ", "\n"), justify="right" if is_number else "left"
+            )
         for row in rows:
             table.add_row(*row)
         console.print(table)
@@ -267,7 +359,10 @@ def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
     """Write the table as Markdown, and a row for each job as CSV, into the sweep's folder."""
     table = markdown_table(*_table_cells(outcomes))
     ends = [f"- {escape_markup(line)}" for line in _failures(outcomes)]
-    write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", table, "", *ends]).rstrip() + "\n")
+    write_atomic(
+        folder / TABLE_FILE,
+        "\n".join([f"{TITLE}.\n", table, "", *ends]).rstrip() + "\n",
+    )
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     keys = (_read_if_valid(folder / PLAN_FILE) or {}).get("swept", [])
@@ -281,6 +376,28 @@ def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
     write_atomic(folder / JOBS_FILE, buffer.getvalue())
 
 
+def track_summary(
+    config: DictConfig, folder: Path, outcomes: Sequence[JobOutcome]
+) -> None:
+    """Add the summary of a sweep to the records of its studies in the tracking store.
+
+    Args:
+        config: The settings that all jobs share.
+        folder: The folder of the sweep.
+        outcomes: The outcomes of its jobs.
+    """
+    status = "FAILED" if any(one.failed for one in outcomes) else "FINISHED"
+    studies = {str(config.study)}
+    studies |= {
+        read_header(one.folder).experiment
+        for one in outcomes
+        if is_run_folder(one.folder)
+    }
+    for study in sorted(studies):
+        tracker: Tracker = factory(config.tracking)()
+        tracker.finish_sweep(study, sweep_name(folder), folder, status)
+
+
 def _table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[str]]]:
     """Return titles and rows; settings that all jobs share are omitted."""
     by_setting: dict[tuple[str, ...], list[JobOutcome]] = {}
@@ -291,7 +408,9 @@ def _table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[s
     rows = []
     for setting, jobs in by_setting.items():
         own = " ".join(text for text in setting if text not in common) or "all"
-        protocols = ", ".join(sorted({(one.metrics or {}).get("protocol", "") for one in jobs}))
+        protocols = ", ".join(
+            sorted({(one.metrics or {}).get("protocol", "") for one in jobs})
+        )
         columns = zip(*(one.numbers for one in jobs), strict=True)
         folders = "\n".join(one.folder.name for one in jobs)
         rows.append([own, protocols, str(len(jobs)), *map(_spread, columns), folders])

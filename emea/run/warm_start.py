@@ -30,14 +30,20 @@ class RowMap:
 
     def fits(self, old: Tensor, new: Tensor) -> bool:
         """Return whether two versions of a parameter have these rows."""
-        return len(old) == self.num_old and new.shape == (len(self.old_rows), *old.shape[1:])
+        return len(old) == self.num_old and new.shape == (
+            len(self.old_rows),
+            *old.shape[1:],
+        )
 
     def carried(self, old: Tensor, new: Tensor) -> Tensor:
         """Return the new parameter, with the earlier values of the rows that existed."""
+        # rows that existed move to their new places; new rows keep their random values for now
         known = torch.from_numpy(self.old_rows != NO_MATCH)
         rows = new.detach().cpu().clone()
         rows[known] = old[torch.from_numpy(self.old_rows)[known]].to(rows)
         if self.edges is not None and len(self.edges) and rows.is_floating_point():
+            # a new row with known neighbours starts from their mean, [num_rows, ...]: sums of the
+            # neighbours' rows, divided by their numbers, which are broadcast over other dimensions
             at, neighbours = torch.from_numpy(self.edges.T.copy())
             sums = torch.zeros_like(rows).index_add_(0, at, rows[neighbours])
             numbers = torch.bincount(at, minlength=len(rows))
@@ -49,12 +55,16 @@ class RowMap:
 
 def joint_rows(maps: Sequence[RowMap], directions: int = 1) -> RowMap:
     """Return the map of the rows of both graphs, source first, once per direction."""
+    # in the joint graph, target rows follow those of the source graph, in both runs
     source, target = maps
-    shifted = np.where(target.old_rows == NO_MATCH, NO_MATCH, target.old_rows + source.num_old)
+    shifted = np.where(
+        target.old_rows == NO_MATCH, NO_MATCH, target.old_rows + source.num_old
+    )
     rows = np.concatenate([source.old_rows, shifted])
     num_old = source.num_old + target.num_old
     parts = [
-        np.where(rows == NO_MATCH, NO_MATCH, rows + turn * num_old) for turn in range(directions)
+        np.where(rows == NO_MATCH, NO_MATCH, rows + turn * num_old)
+        for turn in range(directions)
     ]
     return RowMap(np.concatenate(parts), directions * num_old)
 
@@ -74,6 +84,8 @@ def carried_state(
     """
     found = {}
     for name, value in new.items():
+        # a parameter is recognised by its name, and by its number of rows if it has one per
+        # entity or relation
         before = old.get(name)
         if before is None or before.dim() != value.dim():
             continue
@@ -107,10 +119,14 @@ class WarmStart:
 
     def apply(self, parts: Parts) -> None:
         """Give the state to the objects of a run that has not started yet."""
+        # the encoder first; labels and beliefs follow only if the run reasons
         state = parts.module.state_dict()
-        parts.module.load_state_dict({**state, **carried_state(self.encoder, state, self.maps)})
+        parts.module.load_state_dict(
+            {**state, **carried_state(self.encoder, state, self.maps)}
+        )
         if not parts.em.step.reasons:
             return
+        # labels are stored in ids of the joint graph, where target ids follow the source ids
         offset = np.array([0, parts.data.num_source])
         parts.data.relabel(
             [

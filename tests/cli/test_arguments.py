@@ -6,7 +6,7 @@ import pytest
 
 from emea.cli.arguments import AT_LEAST_ONE, data_settings, number_in
 from emea.config.composition import composed
-from emea.config.settings.setting import SHARE, SHARE_ABOVE_ZERO, Range
+from emea.setting import SHARE, SHARE_ABOVE_ZERO, Range
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,9 @@ from emea.config.settings.setting import SHARE, SHARE_ABOVE_ZERO, Range
         ("0", SHARE_ABOVE_ZERO, float, "must be a number above 0 and at most 1, got 0"),
     ],
 )
-def test_other_texts_are_refused(text: str, allowed: Range, kind: type, sentence: str) -> None:
+def test_other_texts_are_refused(
+    text: str, allowed: Range, kind: type, sentence: str
+) -> None:
     with pytest.raises(ArgumentTypeError) as refused:
         number_in(allowed, kind)(text)
     assert str(refused.value) == sentence

@@ -34,9 +34,18 @@ def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["dbp15k_z"], r"data has no option dbp15k_z \(nearest: dbp15k_zh, "),
         (["synthetic", "sed=1"], r"There is no key data\.sed \(nearest: data\.seed"),
-        (["synthetic", "data.num_entities=5"], "data.num_entities must be a whole number"),
-        (["synthetic", "seed"], "'data.seed' is not a setting: settings have the form key=value"),
-        (["synthetic", "seed=[1"], "The command line cannot be read: no viable alternative"),
+        (
+            ["synthetic", "data.num_entities=5"],
+            "data.num_entities must be a whole number",
+        ),
+        (
+            ["synthetic", "seed"],
+            "'data.seed' is not a setting: settings have the form key=value",
+        ),
+        (
+            ["synthetic", "seed=[1"],
+            "The command line cannot be read: no viable alternative",
+        ),
         (["zh", "folder=${nokey}"], r".*nokey"),
         (
             ["synthetic", "num_entities=7"],
@@ -48,7 +57,9 @@ def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+def test_errors(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
     assert main(arguments) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -63,7 +74,9 @@ def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
 
 
-def test_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_as_a_module(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["emea", "data", "synthetic", "num_entities=5"])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("emea", run_name="__main__")  # python -m emea

@@ -35,11 +35,18 @@ def test_every_kind_of_run_is_explained(
     kind: str, finished: Finished, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = str(finished(kind).folder)
-    files = ["--json", str(tmp_path / "a" / "why.json"), "--html", str(tmp_path / "why.html")]
+    files = [
+        "--json",
+        str(tmp_path / "a" / "why.json"),
+        "--html",
+        str(tmp_path / "why.html"),
+    ]
     assert main([folder, "--pair", "3", "5", *files]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("3 → 5\n") and "why.json" in err
-    assert ("no influence" in " ".join(out.split())) == (kind in ("none", "avoid_conflict"))
+    assert ("no influence" in " ".join(out.split())) == (
+        kind in ("none", "avoid_conflict")
+    )
     content = json.loads((tmp_path / "a" / "why.json").read_text())
     assert content["schema"] == SCHEMA and content["run"]["data"] == "synthetic"
     assert content["explanations"][0]["source"] == {"id": 3, "name": "3"}
@@ -64,7 +71,9 @@ TOLD = (Entity, Relation, Contribution, Unmatched, Claim, Term, Case, Explanatio
 
 @pytest.mark.parametrize("kind", TOLD, ids=lambda kind: kind.__name__)
 def test_every_field_of_the_json_is_documented(kind: type) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(
+        encoding="utf-8"
+    )
     for one in fields(kind):
         assert f"`{one.name}`" in text or f"`{one.name}[]`" in text
 
@@ -84,15 +93,24 @@ def test_pairs_of_a_file(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--pair", "1500", "5"], "there is no source entity '1500'; the nearest names are"),
+        (
+            ["--pair", "1500", "5"],
+            "there is no source entity '1500'; the nearest names are",
+        ),
         (["--pair", "3", "x"], "there is no target entity 'x'"),
         (["--entity", "nobody"], "there is no source entity 'nobody'"),
         (["--pairs", "nowhere.tsv"], "nowhere.tsv cannot be read"),
-        (["--pair", "3", "5", "--json", "/proc/why.json"], "/proc/why.json cannot be written"),
+        (
+            ["--pair", "3", "5", "--json", "/proc/why.json"],
+            "/proc/why.json cannot be written",
+        ),
     ],
 )
 def test_mistakes_are_reported_in_one_sentence(
-    arguments: list[str], said: str, finished: Finished, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    said: str,
+    finished: Finished,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main([str(finished("paper").folder), *arguments]) == 1
     out, err = capsys.readouterr()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,7 +54,9 @@ def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == f"emea {__version__}\n"
 
 
-def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_names_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["predcit"]) == 2
     assert "Did you mean emea predict?" in capsys.readouterr().err
 
@@ -97,7 +100,9 @@ def test_mistakes_are_reported_before_anything_heavy_loads(tmp_path: Path) -> No
     assert done.stdout == "loaded []\n"
 
 
-def test_a_closed_pipe_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_pipe_ends_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w", buffering=1) as stdout:
@@ -107,7 +112,9 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         print("the rest of the buffer goes nowhere")
 
 
-def test_names_are_escaped_where_the_encoding_lacks_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_escaped_where_the_encoding_lacks_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stdout = TextIOWrapper(BytesIO(), "ascii", write_through=True)
     monkeypatch.setattr("sys.stdout", stdout)
     monkeypatch.setattr("emea.cli.compare.main", lambda rest: print("Ärmelkanal") or 0)
@@ -118,7 +125,9 @@ def test_names_are_escaped_where_the_encoding_lacks_them(monkeypatch: pytest.Mon
 def test_a_place_without_permission_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    denied = Mock(side_effect=PermissionError(errno.EACCES, "Permission denied", "/secret/conf"))
+    denied = Mock(
+        side_effect=PermissionError(errno.EACCES, "Permission denied", "/secret/conf")
+    )
     monkeypatch.setattr(run, "check_flags", denied)
     assert main(["run"]) == 1
     assert capsys.readouterr().err == (
@@ -127,7 +136,10 @@ def test_a_place_without_permission_is_named(
     )
     denied.side_effect = OSError(errno.ENAMETOOLONG, "File name too long", "long")
     assert main(["run"]) == 1
-    assert "long cannot be accessed: File name too long. Choose a" in capsys.readouterr().err
+    assert (
+        "long cannot be accessed: File name too long. Choose a"
+        in capsys.readouterr().err
+    )
     denied.side_effect = OSError(errno.EIO, "Input/output error")
     with pytest.raises(OSError, match="Input/output error"):
         main(["run"])
@@ -141,7 +153,9 @@ def test_a_crash_of_native_code_prints_its_place() -> None:
         "emea.cli.compare.main = lambda _: ctypes.string_at(0)\n"
         "main(['compare'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", crash], stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", crash], stderr=subprocess.PIPE, text=True
+    )
     assert done.returncode == -signal.SIGSEGV
     assert "Segmentation fault" in done.stderr and "cli/main.py" in done.stderr
 
@@ -153,3 +167,54 @@ def test_the_status_names_the_signal_that_interrupted_a_command(
     monkeypatch.setattr("emea.runtime.signals._received", received)
     monkeypatch.setattr("emea.cli.align.main", Mock(side_effect=KeyboardInterrupt))
     assert main(["align"]) == status
+
+
+def emea_process(shell: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A command of a shell, in which ``emea`` is the command."""
+    return subprocess.run(
+        ["bash", "-c", shell.replace("emea", f"{sys.executable} -m emea")],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="the system has no full device"
+)
+def test_a_full_output_is_one_sentence(tmp_path: Path) -> None:
+    done = emea_process("emea --help > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "error: Standard output cannot be written: No space left"
+    )
+    assert done.stderr.count("\n") == 1
+
+
+def test_closed_streams_do_not_matter(tmp_path: Path) -> None:
+    done = emea_process("emea --help >&-; emea --version <&- >&- 2>&-", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_deleted_folder_is_one_sentence(tmp_path: Path) -> None:
+    done = emea_process("mkdir x; cd x; rmdir ../x; emea data synthetic", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: The current folder does not exist any more.")
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "http://a/\x1b]0;owned\x07\x9b2J\u202e\r"
+    rows = [f"{name}\t{name}{one}\t{other}" for one, other in ((1, 2), (2, 3))]
+    (tmp_path / "a.tsv").write_text("".join(f"{row}\n" for row in rows), newline="")
+    (tmp_path / "\x1b[2Jl.tsv").write_text("2\t2\n3\t3\n")
+    files = [f"source={tmp_path / 'a.tsv'}", f"target={tmp_path / 'a.tsv'}"]
+    for on_error in ("skip", "stop"):
+        links = f"links='{tmp_path}/\x1b[2Jl.tsv'"
+        main(["data", "files", *files, links, f"on_error={on_error}"])
+    shown = "".join(capsys.readouterr())
+    assert shown and not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)

@@ -43,11 +43,41 @@ def test_formats_and_numbers_can_be_chosen(
     assert main([str(run), *FORMATS, "--out", str(tmp_path / "out")]) == 0
     assert set(os.listdir(tmp_path / "out")) == WRITTEN
     told = capsys.readouterr().out
-    assert "Matched 128 of 128 source entities without a given link (100.0%)" in told
+    lines = (tmp_path / "out" / "alignment.tsv").read_text().splitlines()
+    num_given = sum(line.split("\t")[2] == "1.000000" for line in lines)
+    assert (
+        f"Matched {len(lines) - 1 - num_given} of 128 source entities without a given"
+        in told
+    )
     assert "[protocol strict: saw no test links]" in told
     assert "alignment.sssom.tsv" in told
     recorded = json.loads((tmp_path / "out" / "prediction.json").read_text())
     assert recorded["protocol"] == "strict"
+
+
+def test_files_of_another_time_are_removed_or_named(
+    run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "out"
+    assert main([str(run), "--out", str(out), "--formats", "nt", "jsonl"]) == 0
+    assert "earlier prediction" not in caplog.text
+    assert (
+        main([str(run), "--out", str(out), "--threshold", "0.5", "--formats", "tsv"])
+        == 0
+    )
+    assert (
+        "Removed files of an earlier prediction: alignment.jsonl, alignment.nt"
+        in caplog.text
+    )
+    assert not (out / "alignment.nt").exists()
+    # a file that no prediction wrote stays, but is named
+    (out / "alignment.rdf").write_text("mine")
+    assert main([str(run), "--out", str(out)]) == 0
+    assert (
+        "also contains alignment.rdf, which this prediction did not write"
+        in caplog.text
+    )
+    assert (out / "alignment.rdf").read_text() == "mine"
 
 
 def test_what_is_not_given_is_as_the_run_had_it(run: Path) -> None:
@@ -67,7 +97,11 @@ def test_errors_are_one_sentence(
     assert "not allowed with" in refused(
         [str(run), "--threshold", "0.5", "--target-precision", "0.9"], capsys
     )
-    assert "must be a number from 0 to 1" in refused([str(run), "--threshold", "5"], capsys)
-    assert "above 0 and at most 1" in refused([str(run), "--least-inclusion", "x"], capsys)
+    assert "must be a number from 0 to 1" in refused(
+        [str(run), "--threshold", "5"], capsys
+    )
+    assert "above 0 and at most 1" in refused(
+        [str(run), "--least-inclusion", "x"], capsys
+    )
     assert "from 1 to 100,000" in refused([str(run), "--top-k", "0"], capsys)
     assert "invalid choice" in refused([str(run), "--decoding", "magic"], capsys)

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
 
 from emea.cli.main import main
 from emea.config.composition import composed
 from emea.data.sources.synthetic import synthetic_pair
+from emea.errors import DivergedError
 from emea.record.run_record import read_header
+from emea.run import job
 from emea.run.job import run_job
 
 from ..sweeping import called_here
@@ -64,31 +67,52 @@ def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) ->
     files = sorted((tmp_path / "multirun").rglob("metrics.json"))
     runs = [json.loads(file.read_text()) for file in files]
     found = {(metrics["data"], metrics["ratio"]) for metrics in runs}
-    expected = {(f"dbp15k_{name}", ratio) for name in ("zh", "fr", "ja") for ratio in (0.01, 0.05)}
+    expected = {
+        (f"dbp15k_{name}", ratio)
+        for name in ("zh", "fr", "ja")
+        for ratio in (0.01, 0.05)
+    }
     assert found == expected
     assert len(runs) == 6
     headers = [read_header(file.parent) for file in files]
     assert {header.tags["sweep"] for header in headers} == {
-        file.parent.parent.relative_to(tmp_path / "multirun").as_posix() for file in files
+        file.parent.parent.relative_to(tmp_path / "multirun").as_posix()
+        for file in files
     }
 
 
 @pytest.mark.slow
-def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(tmp_path: Path) -> None:
+def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(
+    tmp_path: Path,
+) -> None:
     blocker = tmp_path / "site" / "mlflow"
     blocker.mkdir(parents=True)
-    (blocker / "__init__.py").write_text("raise ImportError('mlflow is not installed here')\n")
+    (blocker / "__init__.py").write_text(
+        "raise ImportError('mlflow is not installed here')\n"
+    )
     done = subprocess.run(
         [sys.executable, str(ROOT / "run.py"), "data.num_entities=150", *QUICK],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(blocker.parent), str(ROOT)])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(blocker.parent), str(ROOT)]),
+        },
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for text in ("Hit@1", "Hit@10", "MRR", "MR", "initial", "final", "strict", "Results: outputs/"):
+    for text in (
+        "Hit@1",
+        "Hit@10",
+        "MRR",
+        "MR",
+        "initial",
+        "final",
+        "strict",
+        "Results: outputs/",
+    ):
         assert text in done.stdout
 
 
@@ -98,7 +122,10 @@ def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(tmp_path:
         ([], "-synthetic-rrea-0.05-strict-s0"),
         (["ratio.value=0.07", "split_seed=3"], "-synthetic-rrea-0.07-strict-s3"),
         (["data=files", "protocol=released"], "-files-rrea-known-released-s0"),
-        (["data=openea", "split=official", "model=lightea"], "-openea-lightea-official-strict-s0"),
+        (
+            ["data=openea", "split=official", "model=lightea"],
+            "-openea-lightea-official-strict-s0",
+        ),
     ],
 )
 def test_folders_are_called_by_what_was_chosen(
@@ -138,12 +165,46 @@ def test_a_single_run_is_refused_before_its_folder_exists(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
-def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
-    shares = "ratio.value=0.00001,0.2"
-    done = called_here(tmp_path, "-m", shares, "data.num_entities=150", *QUICK)
+@pytest.mark.parametrize(
+    ("sweep", "sentence"),
+    [
+        (["ratio.value=0.00001,0.2"], "no training link is left"),
+        (
+            ["split.num_validation=10,5000", "seed=0,1"],
+            "too few for 5000 validation links",
+        ),
+        (
+            ["rule=none,paris", "em=none,paper"],
+            "This concerns the jobs with rule=none em=paper.",
+        ),
+    ],
+)
+def test_a_sweep_that_cannot_work_is_refused_before_its_first_job(
+    sweep: list[str], sentence: str, tmp_path: Path
+) -> None:
+    done = called_here(tmp_path, "-m", "data.num_entities=150", "trainer=cpu", *sweep)
     assert done.returncode == 1
-    assert "no training link is left" in done.stderr
+    assert done.stderr.startswith("error: ") and sentence in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_failing_job_does_not_stop_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = job.prepare
+
+    def fails(config: DictConfig, *arguments: Any) -> Any:
+        if config.seed == 0:
+            raise DivergedError("the loss became NaN in step 3")
+        return prepare(config, *arguments)
+
+    monkeypatch.setattr(job, "prepare", fails)
+    done = called_here(
+        tmp_path, "-m", "seed=0,1", "data.num_entities=150", "ratio=0.2", *QUICK
+    )
+    assert done.returncode == 1
+    assert "the loss became NaN in step 3" in done.stderr
     assert "1 of 2 jobs failed" in done.stderr
     assert "failed: " in done.stdout
     assert len(list((tmp_path / "multirun").rglob("metrics.json"))) == 1
@@ -152,10 +213,15 @@ def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
 def test_a_python_without_our_packages_prints_what_to_do() -> None:
     # -S: no installed packages
     done = subprocess.run(
-        [sys.executable, "-S", str(ROOT / "run.py")], capture_output=True, text=True, check=False
+        [sys.executable, "-S", str(ROOT / "run.py")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("error: this Python has no hydra. Activate the project")
+    assert done.stderr.startswith(
+        "error: this Python has no hydra. Activate the project"
+    )
 
 
 def test_an_interrupted_sweep_says_how_to_continue(
@@ -177,7 +243,12 @@ def test_an_interrupted_run_names_the_modules_to_trust(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("emea.run.resuming.start_or_resume", interrupted)
-    for given, shown in (([], ""), (["trust=[my_module,other]"], " 'trust=[my_module,other]'")):
+    for given, shown in (
+        ([], ""),
+        (["trust=[my_module,other]"], " 'trust=[my_module,other]'"),
+    ):
         with pytest.raises(KeyboardInterrupt):
             run_job(composed([*QUICK, *given]), tmp_path)
-        assert caplog.messages[-1].endswith(f"Continue with: emea run resume={tmp_path}{shown}")
+        assert caplog.messages[-1].endswith(
+            f"Continue with: emea run resume={tmp_path}{shown}"
+        )

@@ -21,7 +21,10 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_finished_run_is_shown(
-    finished: Finished, tmp_path: Path, opened: list[str], capsys: pytest.CaptureFixture[str]
+    finished: Finished,
+    tmp_path: Path,
+    opened: list[str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder, place = finished("paris").folder, tmp_path / "page.html"
     assert emea(["show", str(folder), "--out", str(place), "--no-open"]) == 0
@@ -39,7 +42,9 @@ def test_align_and_the_library_show_it(tmp_path: Path, opened: list[str]) -> Non
     other = [(one.upper(), "next", two.upper()) for one, _, two in chain]
     links = [(name, name.upper()) for name in "abcop"]
     for name, rows in (("source", chain), ("target", other), ("links", links)):
-        (tmp_path / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+        (tmp_path / f"{name}.tsv").write_text(
+            "".join("\t".join(row) + "\n" for row in rows)
+        )
     paths = [str(tmp_path / f"{name}.tsv") for name in ("source", "target", "links")]
     settings = ["em.iterations=1", "split.num_validation=1"]
     command = ["align", *paths[:2], *settings, "--links", paths[2], "--show"]

@@ -27,7 +27,9 @@ def test_sync_reports_what_it_did(
     assert "imported 0, already there 1, unfinished 1, failed 0" in told
 
 
-def test_failures_show_in_the_exit_status(store: MlflowStore, make_folder: MakeFolder) -> None:
+def test_failures_show_in_the_exit_status(
+    store: MlflowStore, make_folder: MakeFolder
+) -> None:
     folder = make_folder()
     (folder / "run.json").write_text("{")
     assert main(["sync", str(folder), "--uri", store.uri]) == 1
@@ -37,12 +39,19 @@ def test_unusable_store_is_one_sentence(
     tmp_path: Path, make_folder: MakeFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.db").write_bytes(b"this is no database" * 100)
-    assert main(["sync", str(make_folder()), "--uri", f"sqlite:///{tmp_path}/bad.db"]) == 1
+    assert (
+        main(["sync", str(make_folder()), "--uri", f"sqlite:///{tmp_path}/bad.db"]) == 1
+    )
     assert "cannot be opened" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["-1", "0", "65536", "http"])
-def test_a_port_out_of_range_is_one_sentence(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_out_of_range_is_one_sentence(
+    port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(["ui", "--port", port])
-    assert f"must be a whole number from 1 to 65,535, got {port}" in capsys.readouterr().err
+    assert (
+        f"must be a whole number from 1 to 65,535, got {port}"
+        in capsys.readouterr().err
+    )

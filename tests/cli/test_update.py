@@ -28,15 +28,27 @@ def write_graph(path: Path, prefix: str, triples: np.ndarray) -> None:
     path.write_text("".join(rows))
 
 
-def write_versions(folder: Path, pair: GraphPair, cuts: tuple[slice, slice], *ends: int) -> None:
+def write_versions(
+    folder: Path, pair: GraphPair, cuts: tuple[slice, slice], *ends: int
+) -> None:
     """Write two versions of each graph, and files of links that end at these numbers."""
     for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
         for version, cut in zip(("old", "new"), cuts, strict=True):
             write_graph(folder / f"{prefix}_{version}.tsv", prefix, graph.triples[cut])
     links = pair.links[np.random.default_rng(0).permutation(len(pair.links))]
-    for name, part in zip(("links", "test", "more"), np.split(links, ends), strict=False):
-        (folder / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
-    align_small(folder, folder / "run", "em.iterations=2", "--test-links", str(folder / "test.tsv"))
+    for name, part in zip(
+        ("links", "test", "more"), np.split(links, ends), strict=False
+    ):
+        (folder / f"{name}.tsv").write_text(
+            "".join(f"s{a}\tt{b}\n" for a, b in part.tolist())
+        )
+    align_small(
+        folder,
+        folder / "run",
+        "em.iterations=2",
+        "--test-links",
+        str(folder / "test.tsv"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +63,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def align_small(folder: Path, out: Path, *arguments: str) -> None:
     """Align the earlier versions of a pair with a small encoder."""
     files = [str(folder / name) for name in ("s_old.tsv", "t_old.tsv")]
-    settings = ["model.encoder.dim=64", "model.encoder.output_dim=64", "data.on_error=skip"]
+    settings = [
+        "model.encoder.dim=64",
+        "model.encoder.output_dim=64",
+        "data.on_error=skip",
+    ]
     settings.append("ensemble=none")
     links = ["--links", str(folder / "links.tsv"), "--out", str(out)]
     assert emea(["align", *files, *settings, *links, *arguments]) == 0
@@ -65,7 +81,9 @@ def updated(place: Path, name: str, *more: str) -> Path:
 
 
 @pytest.mark.slow
-def test_new_versions_are_aligned(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_versions_are_aligned(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (place / "run" / "metrics.json").read_text()
     out = updated(place, "updated", "--links", str(place / "more.tsv"))
     shown = capsys.readouterr().out
@@ -83,8 +101,22 @@ def test_new_versions_are_aligned(place: Path, capsys: pytest.CaptureFixture[str
     assert final > old.metrics["final"]["hit@1"] - 0.05
     assert Aligner.load(out).predict()
     again = place / "again"
-    assert emea(["update", str(out), "--links", str(place / "more.tsv"), "--out", str(again)]) == 0
-    assert not json.loads((again / "update.json").read_text())["graphs"]["source"]["added_triples"]
+    assert (
+        emea(
+            [
+                "update",
+                str(out),
+                "--links",
+                str(place / "more.tsv"),
+                "--out",
+                str(again),
+            ]
+        )
+        == 0
+    )
+    assert not json.loads((again / "update.json").read_text())["graphs"]["source"][
+        "added_triples"
+    ]
 
 
 @pytest.mark.slow
@@ -103,17 +135,26 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
     expected |= {old_name(s): old_target(t) for s, t in run.labels.tolist()}
     found = {new_name(s): new_target(t) for s, t in start.known.pairs().tolist()}
     assert found == expected and len(found) > 60
-    by_name = {old_name(s): p for (s, _), p in zip(pairs.tolist(), probs.tolist(), strict=True)}
+    by_name = {
+        old_name(s): p for (s, _), p in zip(pairs.tolist(), probs.tolist(), strict=True)
+    }
     assert start.weights is not None
-    for (s, _), weight in zip(start.labels.tolist(), start.weights.tolist(), strict=True):
+    for (s, _), weight in zip(
+        start.labels.tolist(), start.weights.tolist(), strict=True
+    ):
         assert weight == pytest.approx(by_name[new_name(s)])
     assert {"encoder.embedding", "encoder.draw_seeds"} <= start.encoder.keys()
 
 
-def test_a_run_without_links_is_updated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_links_is_updated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def graph(name: str, size: int) -> str:
         path = tmp_path / f"{name}{size}.nt"
-        rows = (f'<http://{name}/{i}> <http://{name}/name> "name {i}" .\n' for i in range(size))
+        rows = (
+            f'<http://{name}/{i}> <http://{name}/name> "name {i}" .\n'
+            for i in range(size)
+        )
         path.write_text("".join(rows))
         return str(path)
 
@@ -135,7 +176,9 @@ def test_a_run_without_links_is_updated(tmp_path: Path, capsys: pytest.CaptureFi
 def test_an_update_of_an_update_reads_files_as_the_run_did(tmp_path: Path) -> None:
     def graph(size: int) -> str:
         rows = [f'{{ <http://a/{i}> <http://a/name> "name {i}" }}' for i in range(size)]
-        text = "".join(f"<http://g/{number < size - 1}> {row}" for number, row in enumerate(rows))
+        text = "".join(
+            f"<http://g/{number < size - 1}> {row}" for number, row in enumerate(rows)
+        )
         (tmp_path / f"{size}.trig").write_text(text)
         return str(tmp_path / f"{size}.trig")
 
@@ -146,17 +189,27 @@ def test_an_update_of_an_update_reads_files_as_the_run_did(tmp_path: Path) -> No
         assert emea(["update", old, "--source", graph(size), "--out", new]) == 0
         assert load_run(new).pair.source.num_entities == size - 1
     (tmp_path / "l.ttl").write_text(f"@prefix a: <http://a/{'x' * 60}> . a:a a:b a:c .")
-    assert emea(["update", runs[2], "--source", str(tmp_path / "l.ttl")]) == 1  # a long IRI
+    assert (
+        emea(["update", runs[2], "--source", str(tmp_path / "l.ttl")]) == 1
+    )  # a long IRI
 
 
 def test_a_run_with_a_target_precision_is_updated(place: Path, tmp_path: Path) -> None:
-    given = ["--target-precision", "0.9", "model=lightea", "em=one_to_one", "em.iterations=1"]
+    given = [
+        "--target-precision",
+        "0.9",
+        "model=lightea",
+        "em=one_to_one",
+        "em.iterations=1",
+    ]
     align_small(place, tmp_path / "run", *given)
     more = ["--links", str(place / "more.tsv"), "--out", str(tmp_path / "new")]
     assert emea(["update", str(tmp_path / "run"), *more]) == 0
     before, after = (load_run(tmp_path / name) for name in ("run", "new"))
     assert after.metrics["export"]["target_precision"] == 0.9
-    assert len(after.split.supervision.validation) == len(before.split.supervision.validation)
+    assert len(after.split.supervision.validation) == len(
+        before.split.supervision.validation
+    )
 
 
 def test_a_run_with_the_released_protocol_needs_test_links(
@@ -166,9 +219,16 @@ def test_a_run_with_the_released_protocol_needs_test_links(
     for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
         write_graph(tmp_path / f"{prefix}.tsv", prefix, graph.triples)
     for name, part in (("links", pair.links[:30]), ("test", pair.links[30:])):
-        (tmp_path / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
+        (tmp_path / f"{name}.tsv").write_text(
+            "".join(f"s{a}\tt{b}\n" for a, b in part.tolist())
+        )
     files = [str(tmp_path / name) for name in ("s.tsv", "t.tsv")]
-    known = ["--links", str(tmp_path / "links.tsv"), "--test-links", str(tmp_path / "test.tsv")]
+    known = [
+        "--links",
+        str(tmp_path / "links.tsv"),
+        "--test-links",
+        str(tmp_path / "test.tsv"),
+    ]
     settings = ["protocol=released", "em=dual", "em.iterations=1", "data.on_error=skip"]
     settings += ["model=lightea", "model.encoder.dim=32", "model.encoder.output_dim=32"]
     run = str(tmp_path / "run")
@@ -183,7 +243,13 @@ KINDS = {
     "rrea": ["model=rrea", "model.initial_epochs=30", "model.epochs_per_iteration=5"],
     "one_to_one": ["em=one_to_one", "em.iterations=2"],
     "paper": ["em=paper", "em.iterations=2"],
-    "none": ["em=none", "em.iterations=0", "rule=none", "model=rrea", "model.initial_epochs=30"],
+    "none": [
+        "em=none",
+        "em.iterations=0",
+        "rule=none",
+        "model=rrea",
+        "model.initial_epochs=30",
+    ],
     "paris": ["method=paris"],
 }
 
@@ -204,7 +270,10 @@ def test_mistakes_are_reported(
         ([run, "--links", wrong, "--out", run], "is the run itself"),
         ([run, "--links", wrong, "--out", str(tmp_path / "file")], "is a file"),
         ([run, "--links", wrong, "--out", str(tmp_path)], "not from emea"),
-        ([run, "--links", wrong, "--out", str(tmp_path / "new")], "already has another link"),
+        (
+            [run, "--links", wrong, "--out", str(tmp_path / "new")],
+            "already has another link",
+        ),
         ([str(tmp_path), "--links", wrong], str(tmp_path)),
     ):
         assert emea(["update", *arguments]) == 1
@@ -216,7 +285,9 @@ def names_of(run: FinishedRun) -> dict[str, dict[str, float]]:
     source, target, beliefs = run.pair.source, run.pair.target, run.beliefs
     return {
         source.entity_name(row): {
-            target.entity_name(one): prob for one, prob in zip(targets, probs, strict=True) if prob
+            target.entity_name(one): prob
+            for one, prob in zip(targets, probs, strict=True)
+            if prob
         }
         for row, (targets, probs) in enumerate(
             zip(beliefs.targets.tolist(), beliefs.probs.tolist(), strict=True)
@@ -260,13 +331,21 @@ def test_only_the_surroundings_of_a_small_change_are_recomputed(
 def test_without_a_change_nothing_is_recomputed(
     larger: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = ["--source", str(larger / "s_old.tsv"), "--target", str(larger / "t_old.tsv")]
+    files = [
+        "--source",
+        str(larger / "s_old.tsv"),
+        "--target",
+        str(larger / "t_old.tsv"),
+    ]
     out = larger / "same"
     for _ in range(2):  # the second update replaces the first
         assert emea(["update", str(larger / "run"), *files, "--out", str(out)]) == 0
         assert "Nothing changed" in capsys.readouterr().out
     summary = json.loads((out / "update.json").read_text())
-    assert summary["recomputed"]["kind"] == "nothing" and not summary["recomputed"]["source"]
+    assert (
+        summary["recomputed"]["kind"] == "nothing"
+        and not summary["recomputed"]["source"]
+    )
     assert len((out / "changes.tsv").read_text().splitlines()) == 1
     assert not any(summary["matches"][kind] for kind in ("new", "changed", "gone"))
     old, new = load_run(larger / "run"), load_run(out)
@@ -303,7 +382,9 @@ def test_later_decisions_about_a_pair(larger: Path) -> None:
     known = replace(run.split, test=run.split.test[:-3])  # without the last links
     last, links = run.split.test[-3:], run.pair.links
     rest = replace(run.pair, links=links[~np.isin(links[:, 0], last[:, 0])])
-    before = replace(run, split=known, pair=replace(rest, rejected=rejected, unmatched=last[:, 0]))
+    before = replace(
+        run, split=known, pair=replace(rest, rejected=rejected, unmatched=last[:, 0])
+    )
     added = np.concatenate([accepted, last[:1]])  # the first of them is linked now
     pair = Update.of(before, source, target, added, empty).pair
     assert pair.rejected is not None and pair.official is not None
@@ -316,7 +397,9 @@ def test_later_decisions_about_a_pair(larger: Path) -> None:
 
 
 @pytest.mark.slow
-def test_test_links_of_unknown_entities_stay_missed(larger: Path, tmp_path: Path) -> None:
+def test_test_links_of_unknown_entities_stay_missed(
+    larger: Path, tmp_path: Path
+) -> None:
     test = tmp_path / "test.tsv"
     test.write_text((larger / "test.tsv").read_text() + "s_x\tt_x\ns_y\tt_y\n")
     run = tmp_path / "run"
@@ -324,12 +407,17 @@ def test_test_links_of_unknown_entities_stay_missed(larger: Path, tmp_path: Path
     old = load_run(run)
     assert old.split.num_missed >= 2
     Aligner.load(run).save(tmp_path / "saved")
-    assert Aligner.load(tmp_path / "saved")._fitted.run.split.num_missed == old.split.num_missed
+    assert (
+        Aligner.load(tmp_path / "saved")._fitted.run.split.num_missed
+        == old.split.num_missed
+    )
     for side, kind in (("s_old", "nothing"), ("s_new", "local")):
         out = tmp_path / kind
         more = ["--source", str(larger / f"{side}.tsv"), "--out", str(out)]
         assert emea(["update", str(run), *more]) == 0
-        assert json.loads((out / "update.json").read_text())["recomputed"]["kind"] == kind
+        assert (
+            json.loads((out / "update.json").read_text())["recomputed"]["kind"] == kind
+        )
         new = load_run(out)
         assert new.split.num_missed == old.split.num_missed
         assert new.metrics["num_links"]["missed"] == old.split.num_missed
@@ -344,7 +432,15 @@ def test_test_links_do_not_influence_a_local_update(
     run = load_run(larger / "run")
     empty = np.zeros((0, 2), dtype=np.int64)
     graphs = [
-        read_graph_file(larger / f"{side}_new.tsv", None, "skip", False, False, (), None)[0]
+        read_graph_file(
+            larger / f"{side}_new.tsv",
+            None,
+            on_error="skip",
+            keep_isolated=False,
+            keep_literals=False,
+            attributes=(),
+            label_language=None,
+        )[0]
         for side in "st"
     ]
     links = run.split.test.copy()
@@ -360,11 +456,15 @@ def test_test_links_do_not_influence_a_local_update(
         folder = tmp_path / str(number)
         found.append(run_job(config, folder, pair=update.pair, start_from=plan.start))
     assert names_of(found[0]) == names_of(found[1])
-    assert (len(found[0].split.test) == len(found[1].split.test)) == (change == "permuted")
+    assert (len(found[0].split.test) == len(found[1].split.test)) == (
+        change == "permuted"
+    )
 
 
 @pytest.mark.slow
-def test_an_interrupted_local_update_needs_the_earlier_run(larger: Path, tmp_path: Path) -> None:
+def test_an_interrupted_local_update_needs_the_earlier_run(
+    larger: Path, tmp_path: Path
+) -> None:
     run = load_run(larger / "run")
     empty = np.zeros((0, 2), dtype=np.int64)
     update = Update.of(run, run.pair.source, run.pair.target, empty, empty)
@@ -393,3 +493,105 @@ def test_every_kind_of_run_is_updated(kind: str, larger: Path, tmp_path: Path) -
             assert updated.config.model.initial_epochs == 5
         if kind == "rrea" and not option:  # known entities keep their embeddings
             assert updated.metrics["history"][0]["epochs"] == 0
+
+
+def test_decisions_bind_and_are_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def graph(name: str) -> str:
+        path = tmp_path / f"{name}.nt"
+        rows = (
+            f'<http://{name}/{i}> <http://{name}/name> "name {i}" .\n' for i in range(9)
+        )
+        path.write_text("".join(rows))
+        return str(path)
+
+    def decided(*numbers: tuple[int, int]) -> str:
+        path = tmp_path / f"decided{len(list(tmp_path.iterdir()))}.tsv"
+        path.write_text("".join(f"http://a/{i}\thttp://b/{j}\n" for i, j in numbers))
+        return str(path)
+
+    def answers(run: str) -> dict[str, str]:
+        rows = (Path(run) / "alignment.tsv").read_text().splitlines()[1:]
+        return dict(row.split("\t")[:2] for row in rows)
+
+    first, second, third = (
+        str(tmp_path / name) for name in ("first", "second", "third")
+    )
+    assert (
+        emea(["align", graph("a"), graph("b"), "--formats", "sssom", "--out", first])
+        == 0
+    )
+    assert answers(first)["http://a/3"] == "http://b/3"
+    capsys.readouterr()
+    choices = ["--rejected", decided((3, 3)), "--links", decided((4, 5))]
+    assert emea(["update", first, *choices, "--author", "Ada", "--out", second]) == 0
+    shown = capsys.readouterr().out
+    assert "Decisions: 1 accepted, 1 rejected" in shown
+    assert (
+        "accepted: http://a/4 = http://b/5 (was matched to http://b/4 with prob"
+        in shown
+    )
+    assert "rejected: http://a/3 = http://b/3 (was matched with probability" in shown
+    found = answers(second)
+    assert found.get("http://a/3") != "http://b/3"
+    assert found["http://a/4"] == "http://b/5"
+    sssom = (tmp_path / "second" / "alignment.sssom.tsv").read_text()
+    assert (
+        sssom.count("semapv:ManualMappingCuration") == 2 and "\tNot\t\tAda\t" in sssom
+    )
+    assert len(load_run(second).decisions) == 2
+
+    # the link needs to be taken back before another one can replace it
+    assert emea(["update", second, "--links", decided((4, 4)), "--out", third]) == 1
+    assert "name it as --take-back" in capsys.readouterr().err
+    assert emea(["update", second, "--take-back", decided((7, 7)), "--out", third]) == 1
+    assert "neither a known link nor a rejected pair" in capsys.readouterr().err
+    back = decided((3, 3), (4, 5))
+    assert emea(["update", second, "--take-back", back, "--out", third]) == 0
+    assert answers(third) == answers(first)
+    assert not load_run(third).decisions
+
+
+def test_a_file_of_decisions_is_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        lines = (
+            f'<http://{name}/{n}> <http://{name}/name> "name {n * 37}" .\n'
+            f"<http://{name}/{n}> <http://{name}/next> <http://{name}/{(n + 1) % 9}> .\n"
+            for n in range(9)
+        )
+        (tmp_path / f"{name}.nt").write_text("".join(lines))
+    files = [str(tmp_path / f"{name}.nt") for name in "ab"]
+    first, second, third = (str(tmp_path / name) for name in ("1", "2", "3"))
+    assert emea(["align", *files, "--out", first]) == 0
+
+    def row(source: int, target: int, answer: str | None, **more: object) -> str:
+        pair = {"source": f"http://a/{source}", "target": f"http://b/{target}"}
+        return json.dumps({**pair, "answer": answer, **more}) + "\n"
+
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text(
+        row(4, 5, "yes", author="model", cost=0.5)
+        + row(3, 3, "no", cost=0.25)
+        + row(1, 1, None)
+    )
+    capsys.readouterr()
+    given = ["--decisions", str(answers), "--author", "Ada"]
+    assert emea(["update", first, *given, "--out", second]) == 0
+    shown = capsys.readouterr().out
+    assert "Decisions: 1 accepted, 1 rejected" in shown
+    assert "answers.jsonl: 1 pairs without a decision; cost: 0.75" in shown
+    summary = json.loads((tmp_path / "2" / "update.json").read_text())
+    applied = {"accepted": 1, "rejected": 1, "taken_back": 0, "open": 1, "cost": 0.75}
+    assert summary["decisions"] == applied and summary["matches"]["changed"] >= 1
+    decisions = {one.pair: one for one in load_run(second).decisions}
+    accepted = decisions["http://a/4", "http://b/5"]
+    rejected = decisions["http://a/3", "http://b/3"]
+    assert (accepted.decision, accepted.author) == ("accepted", "model")
+    assert (rejected.decision, rejected.author) == ("rejected", "Ada")
+    # the same decisions, as the run wrote them, change nothing
+    known = ["--decisions", str(tmp_path / "2" / "decisions.tsv")]
+    assert emea(["update", second, *known, "--out", third]) == 0
+    assert load_run(third).decisions == list(decisions.values())

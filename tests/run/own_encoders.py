@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
+from emea.encoders.memory import EncoderMemory, RunSizes
 
 
 class Plain(nn.Module):
@@ -18,6 +19,17 @@ class Plain(nn.Module):
 
     def forward(self) -> Any:
         return self.embedding.weight
+
+
+class Estimated(Plain):
+    """Estimates its memory."""
+
+    @staticmethod
+    def estimated_memory(
+        encoder: Any, objective: Any, sizes: RunSizes
+    ) -> EncoderMemory:
+        num_bytes = 4.0 * sizes.num_entities * encoder["dim"]
+        return EncoderMemory(encoder["dim"], 3 * num_bytes, num_bytes)
 
 
 class Tied(Plain):

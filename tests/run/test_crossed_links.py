@@ -11,8 +11,8 @@ from omegaconf import DictConfig
 
 from emea.answer.decision import decide
 from emea.answer.decoding import BestAnswer
+from emea.answer.settings import ExportSettings
 from emea.config.run_config import RunConfig
-from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.protocol import Strict
@@ -58,9 +58,13 @@ def test_each_encoder_holds_out_another_part() -> None:
     for view in views:
         assert view.validation[:3].tolist() == links[5:].tolist()
         both = np.concatenate([view.train, view.validation[3:]])
-        assert sorted(map(tuple, both.tolist())) == sorted(map(tuple, links[:5].tolist()))
+        assert sorted(map(tuple, both.tolist())) == sorted(
+            map(tuple, links[:5].tolist())
+        )
     held_out = np.concatenate([view.validation[3:] for view in views])
-    assert sorted(map(tuple, held_out.tolist())) == sorted(map(tuple, links[:5].tolist()))
+    assert sorted(map(tuple, held_out.tolist())) == sorted(
+        map(tuple, links[:5].tolist())
+    )
 
 
 def test_encoders_with_folds_are_trained_on_their_own_links(
@@ -72,13 +76,22 @@ def test_encoders_with_folds_are_trained_on_their_own_links(
     known = result.split.supervision
     visible = Strict()(result.split)
     assert not known.is_crossed and len(known.validation)
-    parts = build_parts(RunConfig.of(config), result.pair, visible, print, torch.device("cpu"))
+    parts = build_parts(
+        RunConfig.of(config),
+        result.pair,
+        visible,
+        observer=print,
+        device=torch.device("cpu"),
+    )
     views = replace(visible, in_folds=True).of_members(3)
     for view, labels in zip(views, parts.data.member_labels, strict=True):
         links = labels.links.numpy() - [0, result.pair.source.num_entities]
         assert links.tolist() == view.train.tolist() and len(links) < len(known.train)
     given = torch.from_numpy(known.train.copy())
-    assert result.decision.answer.best_targets()[given[:, 0]].tolist() == given[:, 1].tolist()
+    assert (
+        result.decision.answer.best_targets()[given[:, 0]].tolist()
+        == given[:, 1].tolist()
+    )
     assert result.metrics["num_links"]["train"] == len(given)
 
 
@@ -88,7 +101,9 @@ def test_the_mean_has_the_beliefs_of_the_encoder_that_held_a_link_out() -> None:
     rankings = [random_ranking(seed) for seed in range(3)]
     none = np.zeros((0, 2), dtype=np.int64)
     reports = [
-        JointReport(as_nothing(), none, {}, torch.zeros(20), ranking=one, is_answer=True)
+        JointReport(
+            as_nothing(), none, {}, torch.zeros(20), ranking=one, is_answer=True
+        )
         for one in rankings
     ]
     found = mean_report(reports, from_scores(torch.zeros(20, 20)), visible).ranking
@@ -100,7 +115,9 @@ def test_the_mean_has_the_beliefs_of_the_encoder_that_held_a_link_out() -> None:
             share = belief / 3 if source >= 6 else belief if of_fold else 0.0
             expected[source, target] = expected.get((source, target), 0.0) + share
     for pair, place in pairs_of(found.table).items():
-        assert float(found.scores[place].exp()) == pytest.approx(expected.pop(pair), abs=1e-9)
+        assert float(found.scores[place].exp()) == pytest.approx(
+            expected.pop(pair), abs=1e-9
+        )
     assert not any(expected.values())
 
 
@@ -117,9 +134,16 @@ def test_links_are_judged_without_being_given() -> None:
     found = decide(BestAnswer(), beliefs, torch.from_numpy(links), settings, links)
     assert found.answer.probs[:3].tolist() == [[1.0]] * 3
     assert found.answer.targets[:3].tolist() == [[0], [1], [2]]
-    assert found.unseen is not None and found.unseen.targets.tolist() == [[0], [9], [2], [3]]
+    assert found.unseen is not None and found.unseen.targets.tolist() == [
+        [0],
+        [9],
+        [2],
+        [3],
+    ]
     assert found.reach is not None and found.reach.num_links == 3
-    usual = decide(BestAnswer(), beliefs, torch.from_numpy(links[:2]), settings, links[2:])
+    usual = decide(
+        BestAnswer(), beliefs, torch.from_numpy(links[:2]), settings, links[2:]
+    )
     assert usual.unseen is None
 
 
@@ -129,7 +153,9 @@ def crossed(tiny_config: Configs, folder: Path, step: int = 1) -> RunResult:
     test = pair.links[24:].copy()
     test[:, 1] = test[::step, 1]
     official = OfficialSplit(pair.links[:24], pair.links[:0], test)
-    pair = replace(pair, official=official, links=np.concatenate([pair.links[:24], test]))
+    pair = replace(
+        pair, official=official, links=np.concatenate([pair.links[:24], test])
+    )
     return run_job(tiny_config(*CROSSED), folder, pair=pair)
 
 
@@ -147,7 +173,10 @@ def test_a_run_validates_all_links_and_sees_no_test_link(
     assert judged["num_links"] == 24 and 0.5 < judged["recall"] <= 1
     assert numbers["final"]["hit@1"] > 0.6
     given = torch.from_numpy(known.train.copy())
-    assert result.decision.answer.best_targets()[given[:, 0]].tolist() == given[:, 1].tolist()
+    assert (
+        result.decision.answer.best_targets()[given[:, 0]].tolist()
+        == given[:, 1].tolist()
+    )
     # beliefs in the links are those of encoders that were not trained on them
     assert result.joint is not None
     assert float(result.joint.probs[given[:, 0]].max()) < 1
@@ -159,15 +188,25 @@ def test_a_run_validates_all_links_and_sees_no_test_link(
 
     more = newly_known(result.pair)
     update = Update.of(result, result.pair.source, result.pair.target, more, more[:0])
-    assert not len(update.split.validation) and len(update.split.train) == 24 + len(more)
+    assert not len(update.split.validation) and len(update.split.train) == 24 + len(
+        more
+    )
     start, train = update.start(), update.split.train
-    assert (start.known.targets.numpy()[train[:, 0]] == NO_MATCH).all() and len(start.labels) > 20
+    assert (start.known.targets.numpy()[train[:, 0]] == NO_MATCH).all() and len(
+        start.labels
+    ) > 20
     visible = Strict()(Split(Supervision(train, train), train[:0]))
     parts = build_parts(
-        RunConfig.of(update_config(result)), update.pair, visible, print, torch.device("cpu")
+        RunConfig.of(update_config(result)),
+        update.pair,
+        visible,
+        observer=print,
+        device=torch.device("cpu"),
     )
     start.apply(parts)
-    for view, labels in zip(visible.of_members(3), parts.data.member_labels, strict=True):
+    for view, labels in zip(
+        visible.of_members(3), parts.data.member_labels, strict=True
+    ):
         links = labels.links.numpy() - [0, update.pair.source.num_entities]
         expected = [*view.train.tolist(), *start.labels.tolist()]
         assert links.tolist() == expected

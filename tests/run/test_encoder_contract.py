@@ -30,7 +30,11 @@ RIGHT = [
     *(("Plain", em) for em in EM),
     *((encoder, "dual") for encoder in ("Tied", "View", "Double", "Half")),
 ]
-SHORT = ("data.num_entities=100", "model.initial_epochs=3", "model.epochs_per_iteration=2")
+SHORT = (
+    "data.num_entities=100",
+    "model.initial_epochs=3",
+    "model.epochs_per_iteration=2",
+)
 
 
 @pytest.fixture
@@ -47,7 +51,9 @@ def make(tiny_config: Configs, monkeypatch: pytest.MonkeyPatch) -> Make:
 
 
 @pytest.mark.parametrize(("encoder", "em"), RIGHT)
-def test_what_an_encoder_may_return(encoder: str, em: str, make: Make, tmp_path: Path) -> None:
+def test_what_an_encoder_may_return(
+    encoder: str, em: str, make: Make, tmp_path: Path
+) -> None:
     run_job(make(encoder, *EM[em]), tmp_path)
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert math.isfinite(metrics["final"]["mrr"])
@@ -60,7 +66,9 @@ def test_a_parameter_is_mined(make: Make, tmp_path: Path) -> None:
     assert metrics["history"][0]["epochs"] > 3
 
 
-@pytest.mark.parametrize("encoder", ["Plain", pytest.param("Tied", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "encoder", ["Plain", pytest.param("Tied", marks=pytest.mark.slow)]
+)
 def test_a_run_with_a_parameter_is_resumed(
     encoder: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +77,9 @@ def test_a_run_with_a_parameter_is_resumed(
     killed_after(2, config, tmp_path / "half", monkeypatch)
     again = config_to_resume(tmp_path / "half")
     again.trust = ["own_encoders"]
-    assert essence(run_job(again, tmp_path / "half", resumes=True).metrics) == essence(whole)
+    assert essence(run_job(again, tmp_path / "half", resumes=True).metrics) == essence(
+        whole
+    )
 
 
 def test_embeddings_do_not_change_when_training_continues(
@@ -114,7 +124,9 @@ def test_what_an_encoder_may_not_return(
     encoder: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[object] = []
-    monkeypatch.setattr(training_loop, "save_checkpoint", lambda *args, **named: saved.append(args))
+    monkeypatch.setattr(
+        training_loop, "save_checkpoint", lambda *args, **named: saved.append(args)
+    )
     with pytest.raises(UserError, match=f"^{encoder}{WRONG[encoder]}"):
         run_job(make(encoder, "em=none", "rule=none"), tmp_path)
     assert not saved
@@ -122,6 +134,8 @@ def test_what_an_encoder_may_not_return(
 
 
 def test_an_encoder_must_be_a_module(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^model\.encoder must be a torch\.nn\.Module, got Bare"):
+    with pytest.raises(
+        UserError, match=r"^model\.encoder must be a torch\.nn\.Module, got Bare"
+    ):
         run_job(make("Bare", "em=none", "rule=none"), tmp_path)
     assert not (tmp_path / "metrics.json").exists()

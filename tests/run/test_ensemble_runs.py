@@ -36,7 +36,9 @@ SMALL = (*EPOCHS, "em=dual", "em.iterations=2", "data.num_entities=100")
 def test_each_iteration_trains_every_member(tiny_config: Configs) -> None:
     plan = stages(
         RunConfig.of(
-            tiny_config(*EPOCHS, "em.iterations=1", "ensemble=seeds", "ensemble.num_members=2")
+            tiny_config(
+                *EPOCHS, "em.iterations=1", "ensemble=seeds", "ensemble.num_members=2"
+            )
         )
     )
     assert [(stage.members, stage.num_epochs, stage.is_last) for stage in plan] == [
@@ -48,12 +50,17 @@ def test_each_iteration_trains_every_member(tiny_config: Configs) -> None:
 
 
 def test_models_keep_their_own_schedules(tiny_config: Configs) -> None:
-    plan = stages(RunConfig.of(tiny_config(*EPOCHS, "em.iterations=1", "ensemble=models")))
+    plan = stages(
+        RunConfig.of(tiny_config(*EPOCHS, "em.iterations=1", "ensemble=models"))
+    )
     assert [stage.num_epochs for stage in plan] == [12, 20, 1, 4, 20, 1]
     without = stages(
         RunConfig.of(
             tiny_config(
-                *EPOCHS, "em.iterations=0", "ensemble=models", "ensemble.models.lightea=null"
+                *EPOCHS,
+                "em.iterations=0",
+                "ensemble=models",
+                "ensemble.models.lightea=null",
             )
         )
     )
@@ -65,7 +72,9 @@ def test_a_run_with_several_encoders(tiny_config: Configs, tmp_path: Path) -> No
     metrics = run_job(config, tmp_path).metrics
     assert [entry["epochs"] for entry in metrics["history"]] == [24, 8, 8]
     weights = load_file(tmp_path / "checkpoint.safetensors")
-    members = [weights[f"module.encoder.members.{number}.entities"] for number in (0, 1)]
+    members = [
+        weights[f"module.encoder.members.{number}.entities"] for number in (0, 1)
+    ]
     assert members[0].shape == members[1].shape and not members[0].equal(members[1])
     assert float(weights["module.encoder.weights"].sum()) == pytest.approx(1)
     assert metrics["final"]["hit@1"] > 0.5
@@ -83,9 +92,13 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
 ) -> None:
     relabel, seen = LabelDataModule.relabel, []
 
-    def watched(data: LabelDataModule, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
+    def watched(
+        data: LabelDataModule, labels: Sequence[tuple[IntArray, Tensor | None]]
+    ) -> None:
         if len(labels) > 1:  # the labels of the first fit are shared
-            seen.append([{tuple(link) for link in links.tolist()} for links, _ in labels])
+            seen.append(
+                [{tuple(link) for link in links.tolist()} for links, _ in labels]
+            )
         relabel(data, labels)
 
     monkeypatch.setattr(LabelDataModule, "relabel", watched)
@@ -93,7 +106,9 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
     config = tiny_config(*SMALL, *members, f"ensemble.shared_fits={shared_fits}")
     metrics = run_job(config, tmp_path).metrics
     # the labels of fits 1 and 2, and those that a third fit would have
-    assert [first != second for first, second, _ in seen] == [n < are_own for n in range(3)]
+    assert [first != second for first, second, _ in seen] == [
+        n < are_own for n in range(3)
+    ]
     weights = load_file(tmp_path / "checkpoint.safetensors")
     links = [weights[f"member_links.{number}"] for number in (0, 1)]
     assert torch.equal(*links) == bool(shared_fits)
@@ -141,24 +156,40 @@ def test_each_encoder_has_its_own_loss_curve(
     tiny_config: Configs,
     tmp_path: Path,
 ) -> None:
-    short = ("model.initial_epochs=4", "model.epochs_per_iteration=2", "em.iterations=1")
+    short = (
+        "model.initial_epochs=4",
+        "model.epochs_per_iteration=2",
+        "em.iterations=1",
+    )
     run_job(tiny_config(*SMALL, *short, "trainer.block_size=3", *overrides), tmp_path)
     curves = loss_curves(tmp_path)
-    assert {name: [step for step, _ in curve] for name, curve in curves.items()} == steps
+    assert {
+        name: [step for step, _ in curve] for name, curve in curves.items()
+    } == steps
 
 
 def assert_same_results(one: Path, other: Path) -> None:
-    metrics = [json.loads((folder / "metrics.json").read_text()) for folder in (one, other)]
+    metrics = [
+        json.loads((folder / "metrics.json").read_text()) for folder in (one, other)
+    ]
     assert essence(metrics[0]) == essence(metrics[1])
-    assert (one / "alignment.tsv").read_bytes() == (other / "alignment.tsv").read_bytes()
-    left, right = (load_file(folder / "checkpoint.safetensors") for folder in (one, other))
+    assert (one / "alignment.tsv").read_bytes() == (
+        other / "alignment.tsv"
+    ).read_bytes()
+    left, right = (
+        load_file(folder / "checkpoint.safetensors") for folder in (one, other)
+    )
     assert left.keys() == right.keys()
     assert all(torch.equal(left[name], right[name]) for name in left)
     assert loss_curves(one) == loss_curves(other)
 
 
 @pytest.mark.parametrize(
-    "overrides", [("ensemble=independent",), ("ensemble=seeds", "model.restart=true")]
+    "overrides",
+    [
+        pytest.param(("ensemble=independent",), marks=pytest.mark.slow),
+        ("ensemble=seeds", "model.restart=true"),
+    ],
 )
 def test_a_run_killed_in_an_iteration_ends_as_if_never_stopped(
     overrides: tuple[str, ...],
@@ -207,7 +238,8 @@ def test_all_members_of_a_joint_fit_restart(tiny_config: Configs) -> None:
     ((_, stage),) = fits(stages(RunConfig.of(config)), 3, parts)
     fit_stage(stage, parts, torch.device("cpu"), [])
     assert all(
-        old is not new for old, new in zip(members, parts.module.encoder.members, strict=True)
+        old is not new
+        for old, new in zip(members, parts.module.encoder.members, strict=True)
     )
     assert parts.module.num_steps_done == 3 * 8
     assert parts.em.iteration == 1  # EM runs once
@@ -221,7 +253,10 @@ def test_all_members_of_a_joint_fit_restart(tiny_config: Configs) -> None:
         (["ensemble=seeds", "initial_from=some.safetensors"], "initial_from"),
         (["ensemble=seeds", "method=paris"], "ensemble=none"),
         (["ensemble=independent", "em=paper"], "em=one_to_one"),
-        (["ensemble=independent", "em=dual", "em.iterations=0"], "em.iterations above 0"),
+        (
+            ["ensemble=independent", "em=dual", "em.iterations=0"],
+            "em.iterations above 0",
+        ),
         (
             ["ensemble=independent", "em=dual", "em.two_way.fused_answer=false"],
             "fused_answer=true",
@@ -243,12 +278,18 @@ def test_what_an_ensemble_cannot_do_is_said(overrides: list[str], reason: str) -
         (["model=lightea"], ["lightea"] * 3),  # no fourth one
     ],
 )
-def test_independent_encoders_have_a_second_model(overrides: list[str], names: list[str]) -> None:
+def test_independent_encoders_have_a_second_model(
+    overrides: list[str], names: list[str]
+) -> None:
     config = composed(["ensemble=independent", "em=one_to_one", *overrides])
     check_config(config)
     assert [node.name for node in member_nodes(config)] == names
 
 
 def test_settings_of_other_models_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"ensemble\.models\.lightea\.encoder\.depth must be"):
-        check_config(composed(["ensemble=models", "ensemble.models.lightea.encoder.depth=0"]))
+    with pytest.raises(
+        ConfigError, match=r"ensemble\.models\.lightea\.encoder\.depth must be"
+    ):
+        check_config(
+            composed(["ensemble=models", "ensemble.models.lightea.encoder.depth=0"])
+        )

@@ -50,7 +50,9 @@ def finished(config: DictConfig, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.mark.parametrize(
     "name", ["run.json", "config.yaml", "metrics.json", "beliefs.npz", "pair.npz"]
 )
-def test_folders_of_runs(finished: Path, tmp_path: Path, name: str, num_examples: int) -> None:
+def test_folders_of_runs(
+    finished: Path, tmp_path: Path, name: str, num_examples: int
+) -> None:
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     if name == "pair.npz":  # a run of the synthetic data has none of its own

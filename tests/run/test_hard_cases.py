@@ -58,7 +58,9 @@ def test_no_validation_links(
 
 @pytest.mark.slow
 def test_pseudolikelihood(tiny_config: Configs, tmp_path: Path) -> None:
-    run_and_check(tiny_config("em.iterations=1", "em.m_step=pseudolikelihood"), tmp_path)
+    run_and_check(
+        tiny_config("em.iterations=1", "em.m_step=pseudolikelihood"), tmp_path
+    )
 
 
 @pytest.mark.slow
@@ -70,7 +72,9 @@ def test_markov_blanket(tiny_config: Configs, tmp_path: Path) -> None:
 def test_one_labelled_link(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    metrics = run_and_check(tiny_config("em.iterations=1", "ratio.value=0.009"), tmp_path)
+    metrics = run_and_check(
+        tiny_config("em.iterations=1", "ratio.value=0.009"), tmp_path
+    )
     assert metrics["num_links"]["train"] == 1
     assert "only 1 training link." in caplog.text
 
@@ -87,7 +91,11 @@ def test_one_labelled_link(
 def test_two_way_bears_extremes(
     tiny_config: Configs, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    short = ("data.num_entities=100", "model.initial_epochs=5", "model.epochs_per_iteration=2")
+    short = (
+        "data.num_entities=100",
+        "model.initial_epochs=5",
+        "model.epochs_per_iteration=2",
+    )
     run_and_check(tiny_config("em=dual", "em.iterations=1", *short, *options), tmp_path)
 
 
@@ -108,6 +116,8 @@ def test_graphs_without_common_structure(
     chain = KnowledgeGraph(np.array([[i, 0, i + 1] for i in range(0, 98, 2)]), 120, 1)
     empty = KnowledgeGraph(np.zeros((0, 3), dtype=np.int64), 120, 1)
     links = np.stack([np.arange(100)] * 2, axis=1)
-    monkeypatch.setattr(job, "load_pair", lambda _: GraphPair("apart", chain, empty, links))
+    monkeypatch.setattr(
+        job, "load_pair", lambda _: GraphPair("apart", chain, empty, links)
+    )
     run_and_check(tiny_config(f"em={em}", "em.iterations=1"), tmp_path)
     assert em == "dual" or "No candidate has support" in caplog.text

@@ -1,4 +1,5 @@
 import errno
+import hashlib
 import json
 import math
 import threading
@@ -23,9 +24,13 @@ from emea.run.job import _thread_limit, run_job
 Configs = Callable[..., DictConfig]
 
 
-def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Path) -> None:
+def test_a_run_leaves_what_the_contract_names(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     result = run_job(tiny_config("em.iterations=2"), tmp_path)
     metrics = read_metrics(tmp_path)
+    alignment = (tmp_path / "alignment.tsv").read_bytes()
+    assert metrics.pop("alignment_sha256") == hashlib.sha256(alignment).hexdigest()
     assert metrics == json.loads(json.dumps(finite(result.metrics)))
     assert metrics["final"] == result.metrics["final"]
     assert (result.folder, result.header) == (tmp_path, read_header(tmp_path))
@@ -33,7 +38,10 @@ def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Pa
         for stage in ("initial", "final"):
             assert math.isfinite(metrics[stage][metric])
             assert math.isfinite(metrics[stage]["all_targets"][metric])
-    identity = {key: metrics[key] for key in ("protocol", "data", "model", "rule", "em", "method")}
+    identity = {
+        key: metrics[key]
+        for key in ("protocol", "data", "model", "rule", "em", "method")
+    }
     assert identity == {
         "protocol": "strict",
         "data": "synthetic",
@@ -58,30 +66,44 @@ def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Pa
         "series.jsonl",
     }
     lines = (tmp_path / "alignment.tsv").read_text().splitlines()
-    assert lines[0] == "source\ttarget\tprobability"
-    assert len(lines) == 151
+    assert lines[0] == "source\ttarget\tprobability\tsource_label\ttarget_label"
+    unmatched = (tmp_path / "unmatched.tsv").read_text().splitlines()
+    assert len(lines) + len(unmatched) == 152
     with np.load(tmp_path / "ranks.npz") as ranks:
         assert np.mean(ranks["final_in_pool"] <= 1) == metrics["final"]["hit@1"]
     closing = read_closing(tmp_path)
     assert closing is not None
     assert closing.status == "FINISHED"
-    steps = [point.step for point in read_series(tmp_path) if "neural/hit@1" in point.metrics]
+    steps = [
+        point.step for point in read_series(tmp_path) if "neural/hit@1" in point.metrics
+    ]
     assert steps == [0, 1, 2]
     recalls = {
         point.step: point.metrics["threshold/recall"]
         for point in read_series(tmp_path)
         if "threshold/recall" in point.metrics
     }
-    assert recalls[0] == metrics["export"]["test"]["recall"] and set(recalls) <= set(range(100))
+    assert recalls[0] == metrics["export"]["test"]["recall"] and set(recalls) <= set(
+        range(100)
+    )
     assert all(recalls[step] <= recalls[0] for step in recalls)
     curves = metrics["sources"]
-    for name, rows in (("by_mean_prob/accuracy", "bins"), ("by_recall/precision", "curve")):
-        logged = [point.metrics[name] for point in read_series(tmp_path) if name in point.metrics]
+    for name, rows in (
+        ("by_mean_prob/accuracy", "bins"),
+        ("by_recall/precision", "curve"),
+    ):
+        logged = [
+            point.metrics[name]
+            for point in read_series(tmp_path)
+            if name in point.metrics
+        ]
         assert logged == [row[name.partition("/")[2]] for row in curves[rows]]
     assert "sweep" not in read_header(tmp_path).tags
 
 
-def test_without_em_there_is_no_joint_module(tiny_config: Configs, tmp_path: Path) -> None:
+def test_without_em_there_is_no_joint_module(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     metrics = run_job(tiny_config("em=none", "rule=none"), tmp_path).metrics
     assert metrics["method"] == "neural"
     assert metrics["rule"] == "none"
@@ -89,7 +111,9 @@ def test_without_em_there_is_no_joint_module(tiny_config: Configs, tmp_path: Pat
     assert metrics["initial"] == metrics["final"]
 
 
-def test_em_from_another_runs_weights_equals_one_run(tiny_config: Configs, tmp_path: Path) -> None:
+def test_em_from_another_runs_weights_equals_one_run(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     whole = run_job(tiny_config("em.iterations=1"), tmp_path / "whole").metrics
     run_job(tiny_config("em=none"), tmp_path / "first")
     checkpoint = tmp_path / "first" / "checkpoint.safetensors"
@@ -98,7 +122,9 @@ def test_em_from_another_runs_weights_equals_one_run(tiny_config: Configs, tmp_p
     ).metrics
     assert parts["initial"] == whole["initial"]
     assert parts["final"] == whole["final"]
-    alignments = [(tmp_path / name / "alignment.tsv").read_bytes() for name in ("whole", "then")]
+    alignments = [
+        (tmp_path / name / "alignment.tsv").read_bytes() for name in ("whole", "then")
+    ]
     assert alignments[0] == alignments[1]
 
 
@@ -109,7 +135,9 @@ def _any_rate(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_any_rate")
-def test_a_failing_run_says_so_in_its_records(tiny_config: Configs, tmp_path: Path) -> None:
+def test_a_failing_run_says_so_in_its_records(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     with pytest.raises(DivergedError, match=r"at step \d+"):
         run_job(tiny_config("model.optimizer.lr=1e38"), tmp_path)
     closing = read_closing(tmp_path)
@@ -134,24 +162,37 @@ def test_weights_that_saw_other_links_are_refused(
     run_job(tiny_config(*first), tmp_path / "first")
     checkpoint = tmp_path / "first" / "checkpoint.safetensors"
     with pytest.raises(DataError, match="trained on other links"):
-        run_job(tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then")
+        run_job(
+            tiny_config("em.iterations=1", f"initial_from={checkpoint}"),
+            tmp_path / "then",
+        )
 
 
 @pytest.mark.slow
-def test_seeds_differ_also_from_shared_weights(tiny_config: Configs, tmp_path: Path) -> None:
+def test_seeds_differ_also_from_shared_weights(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     run_job(tiny_config("em=none"), tmp_path / "first")
     start = f"initial_from={tmp_path / 'first' / 'checkpoint.safetensors'}"
     for seed in (0, 1):
-        run_job(tiny_config("em.iterations=1", start, f"seed={seed}"), tmp_path / str(seed))
+        run_job(
+            tiny_config("em.iterations=1", start, f"seed={seed}"), tmp_path / str(seed)
+        )
     files = [(tmp_path / str(seed) / "alignment.tsv").read_bytes() for seed in (0, 1)]
     assert files[0] != files[1]
 
 
-@pytest.mark.parametrize("override", ["+em.foo=1", "+model.encoder.width=3"])
-def test_settings_a_class_refuses_are_one_sentence(
-    override: str, tiny_config: Configs, tmp_path: Path
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("+em.foo=1", "em.foo is unknown"),
+        ("+model.encoder.width=3", "does not accept its settings"),
+    ],
+)
+def test_unknown_settings_are_one_sentence(
+    override: str, message: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="does not accept its settings"):
+    with pytest.raises(ConfigError, match=message):
         run_job(tiny_config(override), tmp_path)
 
 
@@ -168,28 +209,38 @@ def test_approximate_search_reports_its_recall(
     "error",
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"),
-        RuntimeError("[enforce fail at alloc_cpu.cpp:113] DefaultCPUAllocator: not enough memory"),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:113] DefaultCPUAllocator: not enough memory"
+        ),
+        RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+        ),
         MemoryError("Unable to allocate 20.0 GiB for an array"),
         OSError(errno.ENOMEM, "Cannot allocate memory"),
     ],
     ids=["CUDA", "CPU, ARM", "CPU, x86", "numpy", "system"],
 )
 def test_out_of_memory_ends_with_one_sentence_of_advice(
-    error: Exception, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def forward(*_: object) -> None:
         raise error
 
     monkeypatch.setattr("emea.encoders.rrea.RREA.forward", forward)
-    with pytest.raises(UserError, match=r"^Out of memory.*model.encoder.dim.*trainer=cpu"):
+    with pytest.raises(
+        UserError, match=r"^Out of memory.*model.encoder.dim.*trainer=cpu"
+    ):
         run_job(tiny_config(), tmp_path)
     closing = read_closing(tmp_path)
     assert closing is not None and str(error) in closing.reason
 
 
 @pytest.mark.parametrize(
-    ("num_entities", "device", "expected"), [(100, "cpu", 1), (1500, "cpu", 2), (1500, "cuda", 1)]
+    ("num_entities", "device", "expected"),
+    [(100, "cpu", 1), (1500, "cpu", 2), (1500, "cuda", 1)],
 )
 def test_small_graphs_and_gpus_need_one_thread(
     num_entities: int, device: str, expected: int
@@ -197,7 +248,9 @@ def test_small_graphs_and_gpus_need_one_thread(
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        with _thread_limit(synthetic_pair(num_entities=num_entities), torch.device(device)):
+        with _thread_limit(
+            synthetic_pair(num_entities=num_entities), torch.device(device)
+        ):
             assert torch.get_num_threads() == expected
     finally:
         torch.set_num_threads(before)
@@ -219,7 +272,9 @@ def test_a_failed_write_ends_the_run_without_metrics(
         run_job(config, tmp_path)
     assert not (tmp_path / run_folder.METRICS_FILE).exists()
     run_job(config, tmp_path, resumes=True)
-    assert all((tmp_path / name).exists() for name in (*ARRAYS, run_folder.METRICS_FILE))
+    assert all(
+        (tmp_path / name).exists() for name in (*ARRAYS, run_folder.METRICS_FILE)
+    )
 
 
 def test_a_failed_answer_lets_the_write_end(
@@ -231,12 +286,15 @@ def test_a_failed_answer_lets_the_write_end(
         assert has_failed.wait(60)
         write_ranks(*arguments)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         has_failed.set()
         raise ArithmeticError("no answer")
 
     config = tiny_config("em=none")
-    with monkeypatch.context() as patch, pytest.raises(ArithmeticError, match="no answer"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(ArithmeticError, match="no answer"),
+    ):
         patch.setattr(run_folder, "write_ranks", write_late)
         patch.setattr(job, "decide", fail)
         run_job(config, tmp_path)
@@ -246,7 +304,11 @@ def test_a_failed_answer_lets_the_write_end(
     assert (tmp_path / run_folder.METRICS_FILE).exists()
 
 
-SHORT = ("data.num_entities=100", "model.initial_epochs=4", "model.epochs_per_iteration=2")
+SHORT = (
+    "data.num_entities=100",
+    "model.initial_epochs=4",
+    "model.epochs_per_iteration=2",
+)
 FILES = ("alignment.tsv", "ranks.npz", "beliefs.npz", "checkpoint.safetensors")
 
 
@@ -257,11 +319,15 @@ def bits(config: DictConfig, folder: Path) -> list[bytes]:
 
 
 @pytest.mark.parametrize("em", ["paper", "dual"])
-def test_a_cpu_gives_the_same_bits_again(em: str, tiny_config: Configs, tmp_path: Path) -> None:
+def test_a_cpu_gives_the_same_bits_again(
+    em: str, tiny_config: Configs, tmp_path: Path
+) -> None:
     config = tiny_config(*SHORT, f"em={em}", "em.iterations=1")
     first, again = (bits(config, tmp_path / name) for name in ("first", "again"))
     assert first == again
-    config.trainer.deterministic = True  # asks for nothing that a CPU does not do anyway
+    config.trainer.deterministic = (
+        True  # asks for nothing that a CPU does not do anyway
+    )
     assert bits(config, tmp_path / "deterministic") == first
 
 

@@ -23,8 +23,8 @@ from emea.run import memory_estimate
 from emea.run.job import run_job
 from emea.run.memory_estimate import (
     ACCURACY,
-    ENCODERS,
     GIB,
+    LIBRARIES,
     Phase,
     check_memory,
     estimate_memory,
@@ -44,7 +44,9 @@ def pair() -> GraphPair:
     return synthetic_pair(num_entities=200)
 
 
-def phases_of(config: DictConfig, pair: GraphPair, device: torch.device) -> tuple[Phase, ...]:
+def phases_of(
+    config: DictConfig, pair: GraphPair, device: torch.device
+) -> tuple[Phase, ...]:
     phases = estimate_memory(RunConfig.of(config), pair, device)
     assert phases is not None
     return phases
@@ -79,11 +81,15 @@ def test_a_doubtful_estimate_only_warns(
     for share, warns in ((1.01, False), (0.99, True), (1.01 / ACCURACY, True)):
         caplog.clear()
         left = share * peak(config, pair)
-        monkeypatch.setattr(memory_estimate, "available_memory", lambda device, left=left: left)
+        monkeypatch.setattr(
+            memory_estimate, "available_memory", lambda device, left=left: left
+        )
         check_memory(RunConfig.of(config), pair, CPU)
         assert ("may run out of memory" in caplog.text) == warns
     monkeypatch.setattr(
-        memory_estimate, "available_memory", lambda device: 0.99 / ACCURACY * peak(config, pair)
+        memory_estimate,
+        "available_memory",
+        lambda device: 0.99 / ACCURACY * peak(config, pair),
     )
     with pytest.raises(ConfigError, match="to try anyway"):
         check_memory(RunConfig.of(config), pair, CPU)
@@ -96,7 +102,9 @@ def test_a_doubtful_estimate_only_warns(
 def larger(pair: GraphPair, factor: int) -> GraphPair:
     """A pair with more entities and triples; only their numbers are used."""
     graphs = [
-        KnowledgeGraph(graph.triples.repeat(factor, axis=0), factor * graph.num_entities, 99)
+        KnowledgeGraph(
+            graph.triples.repeat(factor, axis=0), factor * graph.num_entities, 99
+        )
         for graph in (pair.source, pair.target)
     ]
     return GraphPair("larger", *graphs, pair.links)
@@ -113,16 +121,22 @@ def test_estimates_grow_with_sizes_and_settings(
     assert peak(tiny_config(*base, f"model.encoder.{widths}"), pair) > usual
 
 
-def test_more_candidates_and_encoders_need_more(tiny_config: Configs, pair: GraphPair) -> None:
+def test_more_candidates_and_encoders_need_more(
+    tiny_config: Configs, pair: GraphPair
+) -> None:
     pair = larger(pair, 100)
-    for em, key in (("paper", "em.num_candidates"), ("dual", "em.two_way.max_candidates")):
+    for em, key in (
+        ("paper", "em.num_candidates"),
+        ("dual", "em.two_way.max_candidates"),
+    ):
         few, many = (
             peak(tiny_config(f"em={em}", "em.iterations=1", f"{key}={number}"), pair)
             for number in (20, 200)
         )
         assert many > few
     one, three = (
-        peak(tiny_config("em=none", f"ensemble={name}"), pair) for name in ("none", "seeds")
+        peak(tiny_config("em=none", f"ensemble={name}"), pair)
+        for name in ("none", "seeds")
     )
     assert three > one
 
@@ -157,19 +171,27 @@ def test_estimates_are_close_to_recorded_peaks_on_a_gpu() -> None:
         model = params["model.name"]
         if model == "iptranse":
             continue
-        estimate = estimated(model, params["em.num_candidates"], params["em.iterations"])
+        estimate = estimated(
+            model, params["em.num_candidates"], params["em.iterations"]
+        )
         ratio = estimate / run.scores["peak_memory_mb"]
         assert 1 / ACCURACY <= ratio <= ACCURACY, (model, ratio)
         models.add(model)
     assert models >= {"alinet", "dual_amn", "lightea"}
 
 
-def test_encoders_of_others_have_no_estimate(tiny_config: Configs, pair: GraphPair) -> None:
+def test_encoders_of_others_can_estimate_their_memory(
+    tiny_config: Configs, pair: GraphPair
+) -> None:
     config = tiny_config("model=rrea")
-    assert config.model.encoder._target_ in ENCODERS
-    config.model.encoder._target_ = "mine.Encoder"
+    config.trust = ["tests.run.own_encoders"]
+    config.model.encoder = {"_target_": "tests.run.own_encoders.Plain", "dim": 8}
     assert estimate_memory(RunConfig.of(config), pair, CPU) is None
     check_memory(RunConfig.of(config), pair, CPU)
+    config.model.encoder._target_ = "tests.run.own_encoders.Estimated"
+    num_entities = pair.source.num_entities + pair.target.num_entities
+    training = phases_of(config, pair, CPU)[0]
+    assert training.num_bytes - LIBRARIES == 3 * 4 * num_entities * 8
 
 
 MEASURED = """
@@ -209,7 +231,9 @@ SHORT_EM = f"{SHORT} em.iterations=1 model.epochs_per_iteration=1"
         f"data.num_entities=3000 model=alinet em=none {SHORT} model.early_stopping=null",
         "data.num_entities=3000 method=paris",
         pytest.param(f"data=zh em=dual {SHORT_EM}", marks=pytest.mark.data),
-        pytest.param("data=zh model=lightea em=dual em.iterations=1", marks=pytest.mark.data),
+        pytest.param(
+            "data=zh model=lightea em=dual em.iterations=1", marks=pytest.mark.data
+        ),
         pytest.param(f"data=zh model=dual_amn em=none {SHORT}", marks=pytest.mark.data),
     ],
 )

@@ -4,6 +4,7 @@ import errno
 import json
 import logging
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,13 +15,16 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from emea.cli import run
+from emea.config.composition import composed
+from emea.config.instantiate import factory
 from emea.errors import ConfigError, DataError, UserError
 from emea.fit import training_loop
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.checkpoint import PREVIOUS_FILE
+from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.run_header import Launch, with_own_store, without_secrets
 from emea.record.run_record import read_series
 from emea.record.tracker import NoTracker
@@ -33,7 +37,15 @@ from ..unsigned_files import replace_in, unsigned
 
 Configs = Callable[..., DictConfig]
 ROOT = Path(__file__).resolve().parents[2]
-SAME = ("initial", "final", "final_reverse", "mapping", "answer", "calibration", "compatibility")
+SAME = (
+    "initial",
+    "final",
+    "final_reverse",
+    "mapping",
+    "answer",
+    "calibration",
+    "compatibility",
+)
 
 
 NUM_STAGES = 3
@@ -46,7 +58,10 @@ class KilledError(Exception):
 
 def essence(metrics: dict[str, Any]) -> dict[str, Any]:
     """All numbers but times."""
-    history = [{k: v for k, v in entry.items() if k != "seconds"} for entry in metrics["history"]]
+    history = [
+        {k: v for k, v in entry.items() if k != "seconds"}
+        for entry in metrics["history"]
+    ]
     return {key: metrics[key] for key in SAME} | {"history": history}
 
 
@@ -54,7 +69,11 @@ SWEPT = Launch("emea run em.iterations=2", "day/time", {"em.iterations": "2"})
 
 
 def killed_after(
-    stage: int, config: DictConfig, folder: Path, monkeypatch: Any, launch: Launch | None = None
+    stage: int,
+    config: DictConfig,
+    folder: Path,
+    monkeypatch: Any,
+    launch: Launch | None = None,
 ) -> None:
     """Run until the checkpoint after a stage is written, then die."""
     save = training_loop.save_checkpoint
@@ -71,23 +90,32 @@ def killed_after(
 
 
 @pytest.mark.parametrize(
-    ("em", "stage"), [("paper", 1), pytest.param("paper", 3, marks=pytest.mark.slow), ("dual", 2)]
+    ("em", "stage"),
+    [("paper", 1), pytest.param("paper", 3, marks=pytest.mark.slow), ("dual", 2)],
 )
 def test_it_ends_as_if_never_stopped(
-    em: str, stage: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    em: str,
+    stage: int,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = tiny_config(f"em={em}", "em.iterations=2", "data.num_entities=100")
     whole = run_job(config, tmp_path / "whole").metrics
     killed_after(stage, config, tmp_path / "half", monkeypatch)
     assert not (tmp_path / "half" / "metrics.json").exists()
-    resumed = run_job(config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True).metrics
+    resumed = run_job(
+        config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True
+    ).metrics
     assert essence(resumed) == essence(whole)
     of_stages = [sum(entry["seconds"].values()) for entry in resumed["history"]]
     assert resumed["seconds"]["train"] >= sum(of_stages)
     parts = [resumed["seconds"][part] for part in ("load", "train", "evaluate")]
     assert resumed["seconds"]["total"] == pytest.approx(sum(parts))
     for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
-        assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "half" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
     left = {path.name for path in (tmp_path / "half").iterdir()}
     assert left == {path.name for path in (tmp_path / "whole").iterdir()}
 
@@ -102,13 +130,19 @@ def test_series_and_run_id_go_on(
     before = json.loads((tmp_path / "half" / "run.json").read_text())
     run_job(config, tmp_path / "half")
     after = json.loads((tmp_path / "half" / "run.json").read_text())
-    assert (after["run_id"], after["start_time"]) == (before["run_id"], before["start_time"])
+    assert (after["run_id"], after["start_time"]) == (
+        before["run_id"],
+        before["start_time"],
+    )
     assert after["tags"]["sweep"] == "day/time"
     assert after["tags"]["command"] == "emea run em.iterations=2"
     assert after["name"] == before["name"] == "iterations=2 synthetic 20% rrea s0"
     assert after["status"] == "FINISHED"
     names = [
-        sorted((point.step, *sorted(point.metrics)) for point in read_series(tmp_path / folder))
+        sorted(
+            (point.step, *sorted(point.metrics))
+            for point in read_series(tmp_path / folder)
+        )
         for folder in ("whole", "half")
     ]
     assert names[0] == names[1]
@@ -117,10 +151,17 @@ def test_series_and_run_id_go_on(
 def test_the_log_continues(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
+    killed_after(
+        1,
+        tiny_config("em.iterations=1", "data.num_entities=100"),
+        tmp_path,
+        monkeypatch,
+    )
     (tmp_path / "run.log").write_text("what was before\n")
     with monkeypatch.context() as patch:
-        patch.setattr(logging.getLogger(), "level", logging.INFO)  # pytest has handlers of its own
+        patch.setattr(
+            logging.getLogger(), "level", logging.INFO
+        )  # pytest has handlers of its own
         run.resume_run(tmp_path, [])
     text = (tmp_path / "run.log").read_text()
     assert text.startswith("what was before\n")
@@ -135,9 +176,18 @@ def test_the_log_continues(
     ],
 )
 def test_a_run_of_other_code_or_data_is_kept_and_is_not_resumed(
-    tag: str, told: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tag: str,
+    told: str,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
+    killed_after(
+        1,
+        tiny_config("em.iterations=1", "data.num_entities=100"),
+        tmp_path,
+        monkeypatch,
+    )
     header = json.loads(unsigned(tmp_path / "run.json"))
     header["tags"] |= {"commit": "abc", "fingerprint": "of before", tag: "of before"}
     (tmp_path / "run.json").write_text(json.dumps(header))
@@ -178,12 +228,22 @@ def test_what_another_run_left_in_the_folder_is_not_taken_up(
     assert essence(run_job(other, tmp_path / "shared").metrics) == essence(whole)
 
 
-def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_path: Path) -> None:
+def test_a_config_of_before_has_the_usual_settings(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     config = tiny_config("data.num_entities=100", "em=none")
     with open_dict(config):
         for key in ("block_memory", "deterministic"):
             del config.trainer[key]
     assert run_job(config, tmp_path).metrics["final"]
+
+
+def test_a_store_of_before_has_the_usual_patience() -> None:
+    tracking = composed(["tracking=mlflow"]).tracking
+    with open_dict(tracking):
+        del tracking.patience_seconds
+    config = with_own_store(OmegaConf.create({"tracking": tracking}))
+    assert isinstance(factory(config.tracking)(), MlflowTracker)
 
 
 def test_a_folder_in_use_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
@@ -196,7 +256,9 @@ def test_a_time_out_of_the_run_is_its_own(tmp_path: Path) -> None:
         raise TimeoutError("no answer")
 
 
-@pytest.mark.parametrize("environment", ["http://me:pw@host:5000", "http://me:pw@other:5000", ""])
+@pytest.mark.parametrize(
+    "environment", ["http://me:pw@host:5000", "http://me:pw@other:5000", ""]
+)
 def test_a_server_and_its_password_come_from_the_environment_again(
     environment: str, tiny_config: Configs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,11 +270,15 @@ def test_a_server_and_its_password_come_from_the_environment_again(
     if environment.endswith("@host:5000"):
         assert with_own_store(shown).tracking.uri == environment
         return
-    with pytest.raises(ConfigError, match="repeat the command with MLFLOW_TRACKING_URI=http://h"):
+    with pytest.raises(
+        ConfigError, match="repeat the command with MLFLOW_TRACKING_URI=http://h"
+    ):
         with_own_store(shown)
 
 
-def test_nothing_to_go_on_with_is_reported(tiny_config: Configs, tmp_path: Path) -> None:
+def test_nothing_to_go_on_with_is_reported(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     run_job(tiny_config("em=none", "rule=none"), tmp_path / "done")
     (tmp_path / "done" / PREVIOUS_FILE).touch()
     with pytest.raises(DataError, match="finished"):
@@ -222,7 +288,9 @@ def test_nothing_to_go_on_with_is_reported(tiny_config: Configs, tmp_path: Path)
         config_to_resume(tmp_path)
     replace_in(tmp_path / "done" / "run.json", '"FINISHED"', '"KILLED"')
     (tmp_path / "done" / "config.yaml").write_text("- a\n")
-    with pytest.raises(DataError, match=r"config\.yaml is damaged: it contains no settings"):
+    with pytest.raises(
+        DataError, match=r"config\.yaml is damaged: it contains no settings"
+    ):
         config_to_resume(tmp_path / "done")
     (tmp_path / "done" / "config.yaml").unlink()
     with pytest.raises(DataError, match=r"has no config\.yaml\. Restore the file"):
@@ -281,7 +349,10 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     [
         (["em=dual"], None),
         (["resume=a/b"], (Path("a/b"), [])),
-        (["resume=a=b", "trust=[mine, yours.too]"], (Path("a=b"), ["mine", "yours.too"])),
+        (
+            ["resume=a=b", "trust=[mine, yours.too]"],
+            (Path("a=b"), ["mine", "yours.too"]),
+        ),
     ],
 )
 def test_what_is_resumed(arguments: list[str], expected: Any) -> None:
@@ -302,8 +373,56 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+KILLED = [
+    "data.num_entities=300",
+    "ratio=0.2",
+    "split.num_validation=20",
+    "trainer=cpu",
+]
+KILLED += [
+    "model.initial_epochs=60",
+    "model.epochs_per_iteration=30",
+    "em.iterations=4",
+]
+KILLED += ["tracking=none"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """The folder of a run that was not killed, and the seconds that it took."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    began = time.monotonic()
+    subprocess.run(
+        command(*KILLED, f"hydra.run.dir={folder}"), env=environment(), check=True
+    )
+    return folder, time.monotonic() - began
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(10))
+def test_killed_at_ten_random_moments_it_ends_the_same(
+    moment: int, whole: tuple[Path, float], tmp_path: Path
+) -> None:
+    folder, took = whole
+    half = tmp_path / "half"
+    begin = command(*KILLED, f"hydra.run.dir={half}")
+    process = subprocess.Popen(begin, env=environment(), stderr=subprocess.DEVNULL)
+    time.sleep(random.Random(moment).uniform(0.3, 1.0) * took)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again = command(f"resume={half}") if (half / "run.json").exists() else begin
+    if not (half / "metrics.json").exists():
+        subprocess.run(again, env=environment(), check=True)
+    metrics = [json.loads(unsigned(one / "metrics.json")) for one in (folder, half)]
+    assert essence(metrics[0]) == essence(metrics[1])
+    assert (half / "alignment.tsv").read_bytes() == (
+        folder / "alignment.tsv"
+    ).read_bytes()
+
+
 SIGNALS = pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("number", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
 )
 
 
@@ -312,15 +431,17 @@ SIGNALS = pytest.mark.parametrize(
 def test_a_signal_during_training_ends_the_run(
     number: signal.Signals, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = AlignmentModule.training_step
+    step = AlignmentModule.run_block
 
     def signalled(*arguments: Any) -> None:
         step(*arguments)
         os.kill(os.getpid(), number)
 
     monkeypatch.setattr(signals, "_received", [])
-    monkeypatch.setattr(AlignmentModule, "training_step", signalled)
-    done = called_here(tmp_path, *TINY, "tracking=none", f"hydra.run.dir={tmp_path}/run")
+    monkeypatch.setattr(AlignmentModule, "run_block", signalled)
+    done = called_here(
+        tmp_path, *TINY, "tracking=none", f"hydra.run.dir={tmp_path}/run"
+    )
     assert done.returncode == status
     assert f"resume={tmp_path}/run" in done.stderr
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
@@ -332,7 +453,12 @@ def test_a_signal_during_training_ends_the_run(
 def test_a_signal_closes_the_records_and_is_reported_by_the_status(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:
-    settings = ["data.num_entities=300", "trainer=cpu", "tracking=none", "trainer.block_size=5"]
+    settings = [
+        "data.num_entities=300",
+        "trainer=cpu",
+        "tracking=none",
+        "trainer.block_size=5",
+    ]
     process = subprocess.Popen(
         command(*settings, f"hydra.run.dir={tmp_path}/run"),
         env=environment(),

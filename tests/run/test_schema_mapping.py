@@ -17,7 +17,6 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.matching.beliefs import Beliefs
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
-from emea.run.parts import export_settings
 from emea.run.predicting import predict, run_schema
 from emea.run.schema_mapping import schema_mapping
 
@@ -54,7 +53,11 @@ def true_inclusions(pair: GraphPair) -> dict[tuple[str, str], str]:
     found = {}
     for (one, other), count in common.items():
         shares = count / num_ours[one], count / num_theirs[other]
-        kind = {(True, True): "equivalent", (True, False): "narrower", (False, True): "broader"}
+        kind = {
+            (True, True): "equivalent",
+            (True, False): "narrower",
+            (False, True): "broader",
+        }
         mapping = kind.get((shares[0] > 0.75, shares[1] > 0.75))
         if mapping is not None:
             found[str(one), str(other)] = mapping
@@ -64,10 +67,16 @@ def true_inclusions(pair: GraphPair) -> dict[tuple[str, str], str]:
 def precision_and_recall(schema: Schema, pair: GraphPair) -> tuple[float, float, float]:
     """Precision of all statements, their recall, and the recall of equivalences."""
     true = true_inclusions(pair)
-    stated = {(row.source, row.target): row.mapping for row in schema.relations if row.mapping}
+    stated = {
+        (row.source, row.target): row.mapping for row in schema.relations if row.mapping
+    }
     right = {names for names, mapping in stated.items() if true.get(names) == mapping}
     equal = {names for names, mapping in true.items() if mapping == "equivalent"}
-    return len(right) / len(stated), len(right) / len(true), len(right & equal) / len(equal)
+    return (
+        len(right) / len(stated),
+        len(right) / len(true),
+        len(right & equal) / len(equal),
+    )
 
 
 def test_true_links_give_the_true_relations() -> None:
@@ -81,7 +90,9 @@ def test_true_links_give_the_true_relations() -> None:
 @pytest.mark.parametrize(
     "method", [["method=paris"], ["model=lightea", "em=dual", "em.iterations=1"]]
 )
-def test_runs_find_the_relations_of_the_synthetic_pair(method: list[str], tmp_path: Path) -> None:
+def test_runs_find_the_relations_of_the_synthetic_pair(
+    method: list[str], tmp_path: Path
+) -> None:
     pair = synthetic_pair(num_entities=1000, num_relations=40)
     config = composed(["data=synthetic", "tracking=none", "ratio=0.2", *method])
     precision, recall, equal = precision_and_recall(
@@ -99,11 +110,13 @@ def test_a_run_writes_its_relations_and_predict_writes_the_same(
     _, written = predict(run, tmp_path / "again", result.export)
     assert set(files) <= {path.name for path in written}
     for file in files:
-        assert (tmp_path / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
+        assert (tmp_path / file).read_bytes() == (
+            tmp_path / "again" / file
+        ).read_bytes()
     with (tmp_path / "relations.tsv").open(newline="") as lines:
         rows = list(csv.DictReader(lines, delimiter="\t"))
     assert rows and len(rows) == len(result.schema.relations)
-    again = run_schema(run, export_settings(run.config))
+    again = run_schema(run, run.settings.own.export)
     assert again == result.schema
     stricter = with_given(result.export, least_inclusion=1.0)
     predict(run, tmp_path / "strict", stricter)
@@ -131,7 +144,8 @@ def test_relations_with_the_same_name_are_found(
     ]
     shared = names[0] & names[1]
     judged = [
-        (row.source.rpartition("/")[2], row.target.rpartition("/")[2], row.inverse) for row in rows
+        (row.source.rpartition("/")[2], row.target.rpartition("/")[2], row.inverse)
+        for row in rows
     ]
     judged = [one for one in judged if one[0] in shared or one[1] in shared]
     right = [one for one in judged if one[0] == one[1] and not one[2]]

@@ -37,7 +37,13 @@ def test_sweeps_go_by_their_folder(folder: str, name: str) -> None:
 
 
 def test_numbers_are_flattened_by_path() -> None:
-    entry = {"iteration": 3, "neural": {"hit@1": 0.5}, "joint": None, "nan": float("nan"), "n": 2}
+    entry = {
+        "iteration": 3,
+        "neural": {"hit@1": 0.5},
+        "joint": None,
+        "nan": float("nan"),
+        "n": 2,
+    }
     assert flattened(entry) == {"neural/hit@1": 0.5, "n": 2.0}
 
 
@@ -70,8 +76,12 @@ def test_without_test_links_the_validation_score_is_shown() -> None:
     assert "validation Hit@1 0.5000" in prediction_lines({**others, "history": history})
 
 
-def test_what_another_reader_calls_a_source_need_be_no_file(tiny_config: Configs) -> None:
+def test_what_another_reader_calls_a_source_need_be_no_file(
+    tiny_config: Configs,
+) -> None:
     config = tiny_config()
     with open_dict(config):
-        config.data.update({"_target_": "my_reader.read", "source": "wikidata", "links": None})
+        config.data.update(
+            {"_target_": "my_reader.read", "source": "wikidata", "links": None}
+        )
     check_paths(config)

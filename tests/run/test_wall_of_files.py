@@ -19,7 +19,11 @@ NUM_LOST = 15
 """Test links whose entities have no triples."""
 
 SHORT = (
-    *("model.initial_epochs=5", "model.epochs_per_iteration=2", "split.num_validation=10"),
+    *(
+        "model.initial_epochs=5",
+        "model.epochs_per_iteration=2",
+        "split.num_validation=10",
+    ),
     *("trainer=cpu", "trainer.block_size=8", "tracking=none"),
 )
 METHODS = [
@@ -28,7 +32,12 @@ METHODS = [
         (f"model={model}", "em.iterations=1")
         for model in ("rrea", "dual_amn", "alinet", "iptranse")
     ),
-    ("em=one_to_one", "ensemble=independent", "ensemble.num_members=2", "em.iterations=1"),
+    (
+        "em=one_to_one",
+        "ensemble=independent",
+        "ensemble.num_members=2",
+        "em.iterations=1",
+    ),
     ("method=paris",),
 ]
 
@@ -56,14 +65,17 @@ def id_files() -> Files:
     return {
         "triples_1": triples(pair.source, "", "{1}\t{2}\t{3}"),
         "triples_2": triples(pair.target, "", "{1}\t{2}\t{3}"),
-        "ref_ent_ids": [f"{source}\t{target}" for source, target in pair.links.tolist()],
+        "ref_ent_ids": [
+            f"{source}\t{target}" for source, target in pair.links.tolist()
+        ],
     }
 
 
 def permuted(files: Files) -> Files:
     rng = np.random.default_rng(3)
     return {
-        name: [rows[index] for index in rng.permutation(len(rows))] for name, rows in files.items()
+        name: [rows[index] for index in rng.permutation(len(rows))]
+        for name, rows in files.items()
     }
 
 
@@ -77,10 +89,14 @@ def with_test_links(files: Files, change: Callable[[list[str]], list[str]]) -> F
 def other_targets(links: list[str]) -> list[str]:
     sources, targets = zip(*(link.split("\t") for link in links), strict=True)
     moved = np.random.default_rng(1).permutation(targets).tolist()
-    return [f"{source}\t{target}" for source, target in zip(sources, moved, strict=True)]
+    return [
+        f"{source}\t{target}" for source, target in zip(sources, moved, strict=True)
+    ]
 
 
-def found(config: Callable[[Path], DictConfig], folder: Path, files: Files) -> tuple[bytes, dict]:
+def found(
+    config: Callable[[Path], DictConfig], folder: Path, files: Files
+) -> tuple[bytes, dict]:
     for name, rows in files.items():
         path = folder / "pair" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,13 +128,20 @@ def test_openea_predictions_depend_on_triples_and_labels_only(
         predicted, other = found(config, tmp_path / name, changed)
         assert predicted == expected, name
         if name == "permuted":
-            assert (other["final"], other["answer"]) == (metrics["final"], metrics["answer"])
+            assert (other["final"], other["answer"]) == (
+                metrics["final"],
+                metrics["answer"],
+            )
     complete = with_test_links(files, lambda links: links[:-NUM_LOST])
     predicted, other = found(config, tmp_path / "complete", complete)
     assert predicted == expected and "missed" not in other["num_links"]
     assert metrics["final"]["hit@1"] == pytest.approx(share * other["final"]["hit@1"])
-    assert metrics["answer"]["recall"] == pytest.approx(share * other["answer"]["recall"])
-    assert metrics["mapping"]["all"]["precision"] == other["mapping"]["all"]["precision"]
+    assert metrics["answer"]["recall"] == pytest.approx(
+        share * other["answer"]["recall"]
+    )
+    assert (
+        metrics["mapping"]["all"]["precision"] == other["mapping"]["all"]["precision"]
+    )
 
 
 @pytest.mark.slow
