@@ -17,6 +17,7 @@ BENCHMARKS = {
     "hubs": "reasoning with a matched pair of hubs, by their degree",
     "suggested-labels": "Hit@1 after suggested labels and after random ones",
     "growing-graphs": "updates of a run against new runs after its graphs have grown",
+    "house": "how the code reads: tokens per line, comments, definitions",
     "mutants": "whether the tests notice small changes of the critical code",
     "load-ntriples": "reading large N-Triples files",
     "in-parts": "one alignment as a whole and in parts",
@@ -33,7 +34,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if name != "all" and name not in BENCHMARKS:
         names = ", ".join(BENCHMARKS)
-        print(f"error: unknown benchmark {name!r}. Choose from {names}.", file=sys.stderr)
+        print(
+            f"error: unknown benchmark {name!r}. Choose from {names}.", file=sys.stderr
+        )
         return 2
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("benchmarks").setLevel(logging.INFO)

@@ -3,7 +3,8 @@
 ``python -m benchmarks.attacks FOLDER`` makes a finished and an interrupted run, applies one
 attack at a time to a copy of them, calls a command in a forked process, and prints a JSON object
 per attack. An attack succeeds if the command ends in a traceback, takes long or much memory,
-contacts a host, starts a program, writes outside its folder, or shows the environment.
+contacts a host, starts a program, writes outside its folder, shows the environment, or accepts what
+it must refuse.
 """
 
 import gzip
@@ -34,17 +35,39 @@ MOST_MIB = 1500
 """What a command may take beyond the memory that the process had before."""
 
 SMALL = ["data.num_entities=100", "ratio=0.3", "split.num_validation=8", "trainer=cpu"]
-SMALL += ["model=lightea", "model.encoder.dim=16", "model.encoder.output_dim=16", "em.iterations=1"]
-FILES = ("run.json", "metrics.json", "config.yaml", "beliefs.npz", "ranks.npz", "alignment.tsv")
+SMALL += [
+    "model=lightea",
+    "model.encoder.dim=16",
+    "model.encoder.output_dim=16",
+    "em.iterations=1",
+]
+FILES = (
+    "run.json",
+    "metrics.json",
+    "config.yaml",
+    "beliefs.npz",
+    "ranks.npz",
+    "alignment.tsv",
+)
 Change = Callable[[Path], object]
 
 
 class Attack(NamedTuple):
-    """A change of the place with all files, and the command that must survive it."""
+    """A change of the place with all files, and the command that must survive it.
+
+    Args:
+        name: What is changed.
+        change: Changes the files.
+        command: The command.
+        is_refused: Whether the command must fail, because it needs what was changed.
+        before: Changes the process.
+    """
 
     name: str
     change: Change
     command: str
+    is_refused: bool = False
+    before: Callable[[], object] = lambda: None
 
 
 def unsigned(path: Path) -> bytes:
@@ -52,7 +75,9 @@ def unsigned(path: Path) -> bytes:
     content = path.read_bytes()
     if path.suffix == ".yaml":
         return COMMENT.sub(b"", content, count=1)
-    return json.dumps({key: one for key, one in json.loads(content).items() if key != KEY}).encode()
+    return json.dumps(
+        {key: one for key, one in json.loads(content).items() if key != KEY}
+    ).encode()
 
 
 def nothing(place: Path) -> None:
@@ -90,7 +115,9 @@ def written(name: str, content: bytes | str) -> Change:
 
     def change(place: Path) -> None:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        (place / name).write_bytes(
+            content.encode() if isinstance(content, str) else content
+        )
 
     return change
 
@@ -101,7 +128,9 @@ def replaced(name: str, make: Callable[[Path, Path], object]) -> Change:
     def change(place: Path) -> None:
         path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(True)
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(
+            True
+        )
         make(path, place)
 
     return change
@@ -116,7 +145,9 @@ def sparse(path: Path, place: Path) -> None:
 KINDS: dict[str, Callable[[Path, Path], object]] = {
     "pipe": lambda path, place: os.mkfifo(path),
     "endless device": lambda path, place: path.symlink_to("/dev/zero"),
-    "link to a secret": lambda path, place: path.symlink_to(place / "victim" / "secret.txt"),
+    "link to a secret": lambda path, place: path.symlink_to(
+        place / "victim" / "secret.txt"
+    ),
     "folder": lambda path, place: path.mkdir(),
     "100 GiB": sparse,
     "link to a folder": lambda path, place: path.symlink_to(place / "victim"),
@@ -133,9 +164,13 @@ def npz(**members: bytes) -> bytes:
     return file.getvalue()
 
 
-def npy(descr: str, shape: str, content: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
+def npy(
+    descr: str, shape: str, content: bytes = b"", version: bytes = b"\x01\x00"
+) -> bytes:
     """Return an array file with any header."""
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header = (
+        f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    )
     size = len(header).to_bytes(2 if version[0] == 1 else 4, "little")
     return b"\x93NUMPY" + version + size + header + content
 
@@ -144,16 +179,26 @@ ARRAYS = {
     "bomb": partial(npz, labels=npy("'<i8'", "(50000000,)", bytes(400_000_000))),
     "huge shape": partial(npz, labels=npy("'<i8'", f"({10**15},)")),
     "negative shape": partial(npz, labels=npy("'<i8'", "(-1,)")),
-    "objects": partial(npz, labels=npy("'|O'", "(1,)", b"cos\nsystem\n(S'touch x'\ntR.")),
+    "objects": partial(
+        npz, labels=npy("'|O'", "(1,)", b"cos\nsystem\n(S'touch x'\ntR.")
+    ),
     "no item size": partial(npz, labels=npy("'<U0'", f"({10**15},)")),
     "records": partial(npz, labels=npy("[('a', '|O')]", "(1,)", b"x")),
-    "call in the header": partial(npz, labels=npy("__import__('os').system('touch x')", "(1,)")),
+    "call in the header": partial(
+        npz, labels=npy("__import__('os').system('touch x')", "(1,)")
+    ),
     "deep header": partial(npz, labels=npy("'<i8'", "(" * 3000 + ")" * 3000)),
     "version 2": partial(npz, labels=npy("'<i8'", "(0, 2)", b"", b"\x02\x00")),
-    "many members": partial(npz, **{f"a{number}": npy("'<i8'", "(0,)") for number in range(3000)}),
-    "texts": partial(npz, labels=npy("'<U4'", "(1, 2)", "ab\0\0cd\0\0".encode("utf-32-le"))),
+    "many members": partial(
+        npz, **{f"a{number}": npy("'<i8'", "(0,)") for number in range(3000)}
+    ),
+    "texts": partial(
+        npz, labels=npy("'<U4'", "(1, 2)", "ab\0\0cd\0\0".encode("utf-32-le"))
+    ),
     "a path": partial(npz, **{"../../victim/new": npy("'<i8'", "(0, 2)")}),
-    "not a number": partial(npz, joint_probs=npy("'<f4'", "(1, 1)", b"\x00\x00\xc0\x7f")),
+    "not a number": partial(
+        npz, joint_probs=npy("'<f4'", "(1, 1)", b"\x00\x00\xc0\x7f")
+    ),
 }
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
@@ -161,7 +206,9 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
     for before, name in zip("abcdefghij", "bcdefghijk", strict=True)
 )
 TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-INTERPOLATIONS, TARGETS, HOSTS = (TEXTS[key] for key in ("interpolations", "targets", "hosts"))
+INTERPOLATIONS, TARGETS, HOSTS = (
+    TEXTS[key] for key in ("interpolations", "targets", "hosts")
+)
 OPTIONS: dict[str, str] = {
     **TEXTS["options"],
     "aliases": LAUGHS,
@@ -175,17 +222,21 @@ INPUTS: dict[str, tuple[str, bytes]] = {
     "long prefix of Turtle": (
         "a.ttl",
         f"@prefix p: <http://{PREFIX}/> .\n".encode()
-        + b"".join(b"p:%d p:r p:%d .\n" % (number, number + 1) for number in range(60_000)),
+        + b"".join(
+            b"p:%d p:r p:%d .\n" % (number, number + 1) for number in range(60_000)
+        ),
     ),
     "base of Turtle": (
         "a.ttl",
-        f"@base <http://{PREFIX}/> .\n".encode() + b"<a> <b> <c>, <d>, <e>, <f> .\n" * 60_000,
+        f"@base <http://{PREFIX}/> .\n".encode()
+        + b"<a> <b> <c>, <d>, <e>, <f> .\n" * 60_000,
     ),
     "base of RDF/XML": (
         "a.rdf",
         f'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/" '
         f'xml:base="http://{PREFIX}/">'.encode()
-        + b'<rdf:Description rdf:about="#a"><e:r rdf:resource="#b"/></rdf:Description>' * 60_000
+        + b'<rdf:Description rdf:about="#a"><e:r rdf:resource="#b"/></rdf:Description>'
+        * 60_000
         + b"</rdf:RDF>",
     ),
     "namespaces of RDF/XML": (
@@ -204,7 +255,14 @@ INPUTS: dict[str, tuple[str, bytes]] = {
     "null bytes": ("a.tsv", b"a\0\tr\tb\n" * 9),
     "formulas": ("a.tsv", b"=cmd|' /C calc'!A0\tr\t@SUM(1)\n+1\tr\t-1\n"),
 }
-DEVICES = ("/dev/zero", "/dev/random", "/dev/full", "/proc/self/mem", "/dev/stdin", "/dev/fd/0")
+DEVICES = (
+    "/dev/zero",
+    "/dev/random",
+    "/dev/full",
+    "/proc/self/mem",
+    "/dev/stdin",
+    "/dev/fd/0",
+)
 
 
 def run_attacks() -> Iterator[Attack]:
@@ -220,14 +278,26 @@ def run_attacks() -> Iterator[Attack]:
     for file in FILES:
         for kind, make in KINDS.items():
             for command in commands[file]:
-                yield Attack(f"{file} is a {kind}", replaced(f"run/{file}", make), command)
-    for file in ("checkpoint.safetensors", "run.json", "config.yaml", "series.jsonl", "run.log"):
+                yield Attack(
+                    f"{file} is a {kind}", replaced(f"run/{file}", make), command
+                )
+    for file in (
+        "checkpoint.safetensors",
+        "run.json",
+        "config.yaml",
+        "series.jsonl",
+        "run.log",
+    ):
         for kind, make in KINDS.items():
             change = replaced(f"killed/{file}", make)
-            yield Attack(f"{file} of an interrupted run is a {kind}", change, "run resume=killed")
+            yield Attack(
+                f"{file} of an interrupted run is a {kind}", change, "run resume=killed"
+            )
     for kind, archive in ARRAYS.items():
         for file, command in (("beliefs", "predict run"), ("ranks", "compare run run")):
-            yield Attack(f"{file}: {kind}", written(f"run/{file}.npz", archive()), command)
+            yield Attack(
+                f"{file}: {kind}", written(f"run/{file}.npz", archive()), command
+            )
     tensors: list[Any] = [
         {"a": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 4]}},
         {},
@@ -236,9 +306,20 @@ def run_attacks() -> Iterator[Attack]:
     for header in (json.dumps(one).encode() for one in tensors):
         content = len(header).to_bytes(8, "little") + header + bytes(4)
         yield Attack(
-            "tensors", written("killed/checkpoint.safetensors", content), "run resume=killed"
+            "tensors",
+            written("killed/checkpoint.safetensors", content),
+            "run resume=killed",
         )
-    values: list[Any] = [None, 1, "x", [], {"x": []}, -1e308, "\x1b[2J", "../../victim/new"]
+    values: list[Any] = [
+        None,
+        1,
+        "x",
+        [],
+        {"x": []},
+        -1e308,
+        "\x1b[2J",
+        "../../victim/new",
+    ]
     for value in values:
         for key in ("params", "tags", "start_time", "run_id", "name", "status"):
             change = with_values("run/run.json", **{key: value})
@@ -246,7 +327,9 @@ def run_attacks() -> Iterator[Attack]:
         for key in ("history", "final", "protocol", "num_links", "data"):
             change = with_values("run/metrics.json", **{key: value})
             yield Attack(f"metrics.json: {key} is {value!r}", change, "compare run run")
-            yield Attack(f"metrics.json: {key} is {value!r}", change, "report --runs run")
+            yield Attack(
+                f"metrics.json: {key} is {value!r}", change, "report --runs run"
+            )
 
 
 def config_attacks() -> Iterator[Attack]:
@@ -254,26 +337,48 @@ def config_attacks() -> Iterator[Attack]:
     config, killed = "run/config.yaml", "killed/config.yaml"
     for text in INTERPOLATIONS:
         quoted = json.dumps(text) if not text.startswith("\\") else f'"{text}"'
-        yield Attack(text, rewritten(config, "study: emea", f"study: {quoted}"), "predict run")
-        yield Attack(text, rewritten(killed, "seed: 0", f"seed: {quoted}"), "run resume=killed")
+        yield Attack(
+            text, rewritten(config, "study: emea", f"study: {quoted}"), "predict run"
+        )
+        yield Attack(
+            text, rewritten(killed, "seed: 0", f"seed: {quoted}"), "run resume=killed"
+        )
     for target in TARGETS:
         new = f"_target_: {target}"
-        for old in ("emea.data.sources.synthetic.synthetic_pair", "emea.data.protocol.Strict"):
+        for old in (
+            "emea.data.sources.synthetic.synthetic_pair",
+            "emea.data.protocol.Strict",
+        ):
             text = f"_target_: {old}"
-            yield Attack(f"{old} is {target}", rewritten(config, text, new), "predict run")
+            yield Attack(
+                f"{old} is {target}", rewritten(config, text, new), "predict run"
+            )
     for host in HOSTS:
-        change = rewritten(killed, "_target_: emea.record.tracker.NoTracker", TRACKED.format(host))
+        change = rewritten(
+            killed, "_target_: emea.record.tracker.NoTracker", TRACKED.format(host)
+        )
         yield Attack(f"store {host}", change, "run resume=killed")
-        change = rewritten(config, "_target_: emea.record.tracker.NoTracker", TRACKED.format(host))
+        change = rewritten(
+            config, "_target_: emea.record.tracker.NoTracker", TRACKED.format(host)
+        )
         yield Attack(f"store {host}", change, "update run --links links.tsv")
     yield Attack("aliases", written(config, LAUGHS), "predict run")
     for name, text in OPTIONS.items():
         change = written("own/experiment/evil.yaml", f"# @package _global_\n{text}\n")
         for flag in ("", "-m "):
             yield Attack(
-                f"options: {name}", change, f"run {flag}--config-dir own experiment=evil {TINY}"
+                f"options: {name}",
+                change,
+                f"run {flag}--config-dir own experiment=evil {TINY}",
             )
-        if name in ("callback", "logger", "its own trust", "syntax", "aliases", "target"):
+        if name in (
+            "callback",
+            "logger",
+            "its own trust",
+            "syntax",
+            "aliases",
+            "target",
+        ):
             yield Attack(
                 f"options: {name}",
                 change,
@@ -294,7 +399,9 @@ def config_attacks() -> Iterator[Attack]:
         )
     for kind in ("pipe", "endless device", "folder", "100 GiB"):
         change = replaced("own/experiment/evil.yaml", KINDS[kind])
-        yield Attack(f"options: {kind}", change, f"run --config-dir own experiment=evil {TINY}")
+        yield Attack(
+            f"options: {kind}", change, f"run --config-dir own experiment=evil {TINY}"
+        )
 
 
 TINY = " ".join([*SMALL, "tracking=none"])
@@ -304,7 +411,10 @@ TRACKED = "_target_: emea.record.mlflow_tracker.MlflowTracker\n  uri: {}"
 def file_attacks() -> Iterator[Attack]:
     """Attacks by input files, and by links where results are written."""
     for name, (file, content) in INPUTS.items():
-        for command in (f"align {file} a.nt --links l.tsv", f"update run --source {file}"):
+        for command in (
+            f"align {file} a.nt --links l.tsv",
+            f"update run --source {file}",
+        ):
             yield Attack(name, written(file, content), command)
     for device in DEVICES:
         for command in (
@@ -329,7 +439,9 @@ def file_attacks() -> Iterator[Attack]:
         "run/.running": "run resume=run",
         "killed/.running": "run resume=killed",
     }.items():
-        yield Attack(f"{output} is a link", replaced(output, KINDS["link to a folder"]), command)
+        yield Attack(
+            f"{output} is a link", replaced(output, KINDS["link to a folder"]), command
+        )
         yield Attack(f"{output} is a pipe", replaced(output, KINDS["pipe"]), command)
     for command in (
         "update . --links ../links.tsv",
@@ -340,7 +452,9 @@ def file_attacks() -> Iterator[Attack]:
 
 def attacks() -> list[Attack]:
     """Return all attacks."""
-    return [*config_attacks(), *file_attacks(), *run_attacks()]
+    from benchmarks.door_attacks import door_attacks
+
+    return [*config_attacks(), *file_attacks(), *run_attacks(), *door_attacks()]
 
 
 def prepare(base: Path) -> None:
@@ -353,12 +467,44 @@ def prepare(base: Path) -> None:
     run_job(composed([*SMALL, "tracking=none"]), base / "run")
     shutil.copytree(base / "run", base / "killed")
     with_values("killed/run.json", status="RUNNING")(base)
+    divide_in(base / "division")
     names = [f"<http://a/{number}>" for number in range(30)]
     pairs = pairwise(names)
     (base / "a.nt").write_text("".join(f"{a} <http://a/r> {b} .\n" for a, b in pairs))
-    (base / "l.tsv").write_text("".join(f"http://a/{n}\thttp://a/{n}\n" for n in range(9)))
+    (base / "l.tsv").write_text(
+        "".join(f"http://a/{n}\thttp://a/{n}\n" for n in range(9))
+    )
     rows = (base / "run" / "alignment.tsv").read_text().splitlines()[1:3]
-    (base / "links.tsv").write_text("".join("\t".join(row.split("\t")[:2]) + "\n" for row in rows))
+    (base / "links.tsv").write_text(
+        "".join("\t".join(row.split("\t")[:2]) + "\n" for row in rows)
+    )
+
+
+def divide_in(folder: Path) -> None:
+    """Make a division and a run of each of its parts."""
+    from emea.cli.main import main
+    from emea.config.composition import composed
+    from emea.run.job import run_job
+
+    pair = [
+        "data=synthetic",
+        "data.num_entities=200",
+        "ratio=0.3",
+        "split.num_validation=20",
+    ]
+    status = main(["divide", *pair, "--parts", "2", "--out", str(folder)])
+    assert status == 0
+    for number in range(2):
+        part = [
+            "data=part",
+            f"data.division={folder}",
+            f"data.part={number}",
+            "em=one_to_one",
+        ]
+        run_job(
+            composed([*part, *SMALL[3:], "tracking=none"]),
+            folder / "runs" / str(number),
+        )
 
 
 def attempted(attack: Attack, base: Path, place: Path) -> dict[str, Any]:
@@ -375,14 +521,23 @@ def attempted(attack: Attack, base: Path, place: Path) -> dict[str, Any]:
     text = report.read_text(errors="replace")
     faults = [line for line in text.splitlines() if line.startswith("FAULT")]
     faults += ["traceback"] if "Traceback (most recent call last)" in text else []
-    faults += [f"status {status}"] if os.waitstatus_to_exitcode(status) not in (0, 1, 2) else []
+    faults += ["accepted"] if attack.is_refused and status == 0 else []
+    faults += (
+        [f"status {status}"]
+        if os.waitstatus_to_exitcode(status) not in (0, 1, 2)
+        else []
+    )
     faults += ["the secret is shown"] if SECRET in text or _is_leaked(place) else []
     faults += ["the victim was changed"] if _victim(place) != _victim(base) else []
     grown = (usage.ru_maxrss - resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) >> 10
     faults += [f"{grown} MiB"] if grown > MOST_MIB else []
     last = text.strip().splitlines()[-1:] or [""]
     seconds = round(usage.ru_utime + usage.ru_stime, 1)
-    said = {"name": attack.name[:99], "command": attack.command[:99], "seconds": seconds}
+    said = {
+        "name": attack.name[:99],
+        "command": attack.command[:99],
+        "seconds": seconds,
+    }
     return {**said, "faults": faults, "end": last[0][:400]}
 
 
@@ -395,6 +550,7 @@ def _run(attack: Attack, place: Path, report: Path) -> None:
     with report.open("w") as file, redirect_stdout(file), redirect_stderr(file):
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+        attack.before()
         sys.addaudithook(partial(_watch, file))
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # ends the process
         signal.alarm(4 * SECONDS)
@@ -411,7 +567,8 @@ def _run(attack: Attack, place: Path, report: Path) -> None:
 
 def _watch(file: Any, event: str, arguments: Sequence[Any]) -> None:
     is_program = event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
-    if is_program and "git" not in str(arguments[0]):
+    known = ("git", "uname")  # they describe the code and the machine
+    if is_program and not any(name in str(arguments[0]) for name in known):
         file.write(f"FAULT: started {arguments}\n")
     if event in ("socket.connect", "socket.getaddrinfo"):
         file.write(f"FAULT: contacted {arguments}\n")

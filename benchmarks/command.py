@@ -38,7 +38,9 @@ def write_numbers(file: Path | None, numbers: Mapping[str, Any]) -> None:
         write_json(file, {**numbers, **provenance()})
 
 
-def print_earlier(kind: str, key: str, value: float, folder: Path = EXPERIMENTS / "speed") -> None:
+def print_earlier(
+    kind: str, key: str, value: float, folder: Path = EXPERIMENTS / "speed"
+) -> None:
     """Print the recorded values of a number, and the new value relative to each.
 
     Args:

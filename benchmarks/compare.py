@@ -34,20 +34,19 @@ from benchmarks.direct_rrea import DirectRREA
 from benchmarks.loop_paris import loop_values, neighbours_of
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
-from emea.config.settings.method import ParisRuleSettings
-from emea.config.settings.model import MarginSettings, RREAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.kernels import sparse_pattern
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
+from emea.encoders.settings import MarginSettings, RREASettings
 from emea.fit.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
+from emea.kernels import choice, sparse_pattern
 from emea.matching.beliefs import Beliefs
 from emea.record.pair_file import load_pair
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
-from emea.runtime import kernels
+from emea.rules.settings import ParisRuleSettings
 from emea.runtime.device import forget_peak_memory, keep_freed_memory, peak_memory_mb
 
 logger = logging.getLogger(__name__)
@@ -116,12 +115,16 @@ def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str,
         for work in works.values():
             work()
     times = [[timed(work, device) for work in works.values()] for _ in range(repeats)]
-    medians = dict(zip(works, map(statistics.median, zip(*times, strict=True)), strict=True))
+    medians = dict(
+        zip(works, map(statistics.median, zip(*times, strict=True)), strict=True)
+    )
     numbers = {f"{name}, ms": 1000 * seconds for name, seconds in medians.items()}
     numbers["step ratio"] = medians["edge-materialising step"] / medians["step"]
     for form in ("without compiled kernels", "with former sparse products"):
         if f"step {form}" in medians:
-            numbers[f"step ratio to one {form}"] = medians[f"step {form}"] / medians["step"]
+            numbers[f"step ratio to one {form}"] = (
+                medians[f"step {form}"] / medians["step"]
+            )
     for _ in range(LATE):
         ours()
     late = statistics.median(timed(ours, device) for _ in range(repeats))
@@ -131,7 +134,7 @@ def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str,
 
 
 def _without_kernels(step: Callable[[], object]) -> None:
-    with mock.patch.object(kernels._Switch, "allows_compiled", False):
+    with mock.patch.object(choice._Switch, "allows_compiled", False):
         step()
 
 
@@ -140,7 +143,9 @@ def _with_former_products(step: Callable[[], object]) -> None:
         _without_kernels(step)
 
 
-def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
+def joint_ratio(
+    pair: GraphPair, repeats: int, device: torch.device
+) -> dict[str, float]:
     """Compare the PARIS rule for all entities with a loop over some of them."""
     logger.info("Measuring the PARIS rule of %s", pair.name)
     rule, beliefs = _rule(pair, device)
@@ -148,27 +153,47 @@ def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str
     values = work().cpu()
     joint = statistics.median(timed(work, device) for _ in range(repeats))
     source, target = neighbours_of(pair.source), neighbours_of(pair.target)
-    looped = np.random.default_rng(0).choice(pair.source.num_entities, NUM_LOOPED, replace=False)
+    looped = np.random.default_rng(0).choice(
+        pair.source.num_entities, NUM_LOOPED, replace=False
+    )
     start = time.perf_counter()
     expected = loop_values(looped.tolist(), source, target, beliefs, rule)
     loop = (time.perf_counter() - start) * pair.source.num_entities / NUM_LOOPED
     difference = (values[looped, :, 0] - torch.tensor(expected)).abs().max()
     if difference > 1e-4:
-        raise AssertionError(f"the loop computes other values: they differ by {difference}")
-    return {"joint, s": joint, "per-candidate loop, s": loop, "joint ratio": loop / joint}
+        raise AssertionError(
+            f"the loop computes other values: they differ by {difference}"
+        )
+    return {
+        "joint, s": joint,
+        "per-candidate loop, s": loop,
+        "joint ratio": loop / joint,
+    }
 
 
-def growth(sizes: list[int], repeats: int, device: torch.device) -> Iterator[dict[str, float]]:
+def growth(
+    sizes: list[int], repeats: int, device: torch.device
+) -> Iterator[dict[str, float]]:
     """Measure time and peak memory at several sizes, then fit exponents to the times."""
-    units = (("step", "ms", 1000), ("joint", "s", 1), ("search", "s", 1), ("memory", "MB", 1))
+    units = (
+        ("step", "ms", 1000),
+        ("joint", "s", 1),
+        ("search", "s", 1),
+        ("memory", "MB", 1),
+    )
     measured = []
     for size in sizes:
         row = _at_size(size, repeats, device)
         measured.append(row)
         yield {
-            f"{name} at {size} + {size}, {unit}": row[name] * scale for name, unit, scale in units
+            f"{name} at {size} + {size}, {unit}": row[name] * scale
+            for name, unit, scale in units
         }
-    titles = {"step": "step", "joint": "joint module", "search": "exact candidate search"}
+    titles = {
+        "step": "step",
+        "joint": "joint module",
+        "search": "exact candidate search",
+    }
     yield {
         f"exponent of the {title}": _exponent(sizes, [row[name] for row in measured])
         for name, title in titles.items()
@@ -199,7 +224,7 @@ def _steps(
 ) -> tuple[Callable[[], object], Callable[[], object]]:
     graph = join_graphs(pair)
     torch.manual_seed(0)
-    model = RREA(graph, **asdict(RREAEncoderSettings())).to(device)
+    model = RREA(graph, **asdict(RREASettings())).to(device)
     direct = DirectRREA(graph, model).to(device)
     objective = MarginObjective(**asdict(MarginSettings()))
     joint = pair.links[: len(pair.links) // 20] + np.array([0, graph.num_source])
@@ -207,7 +232,9 @@ def _steps(
     settings: dict[str, Any] = {"lr": 0.005, "alpha": 0.9, "eps": 1e-7}
     optimizer = RMSprop(model.parameters(), **settings)
     step = OptimisationStep(partial(objective, model, links), optimizer)
-    ours = GraphedStep(step, [optimizer], GraphMemory()) if device.type == "cuda" else step
+    ours = (
+        GraphedStep(step, [optimizer], GraphMemory()) if device.type == "cuda" else step
+    )
     usual = torch.optim.RMSprop(model.parameters(), **settings)
     return ours, OptimisationStep(partial(objective, direct, links), usual)
 
@@ -227,7 +254,11 @@ def _beliefs(pair: GraphPair) -> Beliefs:
     first[links[:, 0]] = links[:, 1]
     spread = torch.arange(NUM_CANDIDATES) * (num_target // NUM_CANDIDATES)
     targets = (first.unsqueeze(1) + spread) % num_target
-    probs = torch.softmax(torch.arange(NUM_CANDIDATES, 0, -1.0), 0).expand(targets.shape).clone()
+    probs = (
+        torch.softmax(torch.arange(NUM_CANDIDATES, 0, -1.0), 0)
+        .expand(targets.shape)
+        .clone()
+    )
     return Beliefs(targets=targets, probs=probs)
 
 
@@ -237,4 +268,6 @@ def _joint(rule: PARIS, beliefs: Beliefs) -> Tensor:
 
 
 def _exponent(sizes: list[int], times: list[float]) -> float:
-    return float(np.polyfit([math.log(s) for s in sizes], [math.log(t) for t in times], 1)[0])
+    return float(
+        np.polyfit([math.log(s) for s in sizes], [math.log(t) for t in times], 1)[0]
+    )

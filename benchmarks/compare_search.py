@@ -14,16 +14,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from emea.config.settings.method import CSLSSettings, KMeansSearchSettings, OnePassSearchSettings
-from emea.config.settings.model import LightEAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.light_ea import LightEA
+from emea.encoders.settings import LightEASettings
 from emea.matching import scanned_search
 from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.csls import CSLS
 from emea.matching.kmeans_search import KMeansSearch
 from emea.matching.one_pass_search import OnePassSearch
+from emea.matching.settings import (
+    CSLSSettings,
+    KMeansSearchSettings,
+    OnePassSearchSettings,
+)
 from emea.matching.similarity import Cosine, Similarity
 
 logger = logging.getLogger(__name__)
@@ -45,15 +49,17 @@ def approximate_searches(source: Tensor, target: Tensor) -> dict[str, float]:
         target: ``[num_target, dim]`` embeddings.
     """
     logger.info("Measuring the candidate search among %s targets", f"{len(target):,}")
-    chosen = torch.randperm(len(source), generator=torch.Generator().manual_seed(0))[:SEARCHED]
+    chosen = torch.randperm(len(source), generator=torch.Generator().manual_seed(0))[
+        :SEARCHED
+    ]
     source, target = normalize(source[chosen]), normalize(target)
     exact = Cosine()(source, target)
     exact_s, _ = _searched(exact)
     numbers = {f"exact search of {len(source)} entities, s": exact_s}
     builds: dict[str, Callable[[Tensor], Similarity]] = {
-        "k-means": lambda some: Cosine(KMeansSearch(**asdict(KMeansSearchSettings(seed=0))))(
-            some, target
-        ),
+        "k-means": lambda some: Cosine(
+            KMeansSearch(**asdict(KMeansSearchSettings(seed=0)))
+        )(some, target),
         "one pass": lambda some: Cosine(OnePassSearch(OnePassSearchSettings.shortlist))(
             some, target
         ),
@@ -71,7 +77,9 @@ def approximate_searches(source: Tensor, target: Tensor) -> dict[str, float]:
         numbers[f"{name} index, s"] = index_s
         numbers[f"{name} search, s"] = search_s
         numbers[f"{name} search: ratio to exact"] = exact_s / search_s
-        numbers[f"{name} search: recall at {NUM_CANDIDATES}"] = search_recall(exact, found, 500)
+        numbers[f"{name} search: recall at {NUM_CANDIDATES}"] = search_recall(
+            exact, found, 500
+        )
     return numbers
 
 
@@ -85,13 +93,15 @@ def light_ea_embeddings(pair: GraphPair) -> tuple[Tensor, Tensor]:
     """Return LightEA's embeddings, which are hard to search: they form no clusters."""
     graph = join_graphs(pair)
     torch.manual_seed(0)
-    model = LightEA(graph, **asdict(LightEAEncoderSettings()))
+    model = LightEA(graph, **asdict(LightEASettings()))
     links = pair.links[: len(pair.links) // 5] + np.array([0, graph.num_source])
     model.propagate(torch.from_numpy(links))
     return model.embedding[: graph.num_source], model.embedding[graph.num_source :]
 
 
-def scanned_search_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
+def scanned_search_ratio(
+    pair: GraphPair, repeats: int, device: torch.device
+) -> dict[str, float]:
     """Compare the search of a GPU with the former one, which sorts products of single precision."""
     works = {"search": partial(search_by_csls, pair, device, num_searched=None)}
     works["former search"] = partial(_without_scan, works["search"])
@@ -101,8 +111,12 @@ def scanned_search_ratio(pair: GraphPair, repeats: int, device: torch.device) ->
         name: statistics.median(timed(work, device) for _ in range(repeats))
         for name, work in works.items()
     }
-    numbers = {f"{name} of all entities, s": seconds for name, seconds in medians.items()}
-    return numbers | {"search ratio to the former": medians["former search"] / medians["search"]}
+    numbers = {
+        f"{name} of all entities, s": seconds for name, seconds in medians.items()
+    }
+    return numbers | {
+        "search ratio to the former": medians["former search"] / medians["search"]
+    }
 
 
 def _without_scan(search: Callable[[], None]) -> None:

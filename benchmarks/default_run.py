@@ -31,8 +31,12 @@ def main(arguments: Sequence[str]) -> None:
         start = time.perf_counter()
         subprocess.run(command, cwd=folder, env=with_this_package(), check=True)
         seconds = time.perf_counter() - start
-        metrics = json.loads((Path(folder) / "run" / "metrics.json").read_text(encoding="utf-8"))
-    kept = {key: metrics[key] for key in ("initial", "final", "protocol", "data", "model")}
+        metrics = json.loads(
+            (Path(folder) / "run" / "metrics.json").read_text(encoding="utf-8")
+        )
+    kept = {
+        key: metrics[key] for key in ("initial", "final", "protocol", "data", "model")
+    }
     write_numbers(options.json, {"seconds": seconds, **kept})
     print(f"{seconds:.0f} s")
     print_earlier("default_run", "seconds", seconds)

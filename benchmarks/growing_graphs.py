@@ -27,7 +27,7 @@ from benchmarks.benchmark_runs import claimed, finished_runs, marks, output_fold
 from benchmarks.command import bench_parser
 from emea.cli.arguments import number_in
 from emea.config.composition import composed
-from emea.config.settings.setting import SHARE_BELOW_ONE
+from emea.config.run_config import RunConfig
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
@@ -36,6 +36,7 @@ from emea.record.pair_file import load_pair
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 from emea.run.parts import draw_split
+from emea.setting import SHARE_BELOW_ONE
 from emea.update.planning import LOCAL, Plan, plan_update
 from emea.update.updating import Update, update_config
 
@@ -59,7 +60,9 @@ class Versions:
     graphs: tuple[KnowledgeGraph, KnowledgeGraph]
 
     @classmethod
-    def of(cls, pair: GraphPair, split: Split, share: float, order: str, seed: int) -> "Versions":
+    def of(
+        cls, pair: GraphPair, split: Split, share: float, order: str, seed: int
+    ) -> "Versions":
         """Leave out a share of the triples, and the labels of entities that are left out."""
         graphs = _named(pair.source), _named(pair.target)
         (source, old), (target, old_target) = (
@@ -74,13 +77,17 @@ class Versions:
         before = OfficialSplit(train, validation, test)
         after = OfficialSplit(labels, others, split.test)
         return cls(
-            _pair(pair.name, source, target, before), _pair(pair.name, *graphs, after), graphs
+            _pair(pair.name, source, target, before),
+            _pair(pair.name, *graphs, after),
+            graphs,
         )
 
 
 def _named(graph: KnowledgeGraph) -> KnowledgeGraph:
     """Return the graph with the names by which its versions are compared."""
-    relations = [graph.relation_name(relation) for relation in range(graph.num_relations)]
+    relations = [
+        graph.relation_name(relation) for relation in range(graph.num_relations)
+    ]
     return replace(graph, entity_names=graph.all_entity_names, relation_names=relations)
 
 
@@ -115,7 +122,9 @@ def earlier_version(
     names = graph.all_entity_names
     triples = np.stack([ids[kept[:, 0]], kept[:, 1], ids[kept[:, 2]]], axis=1)
     remaining = [names[entity] for entity in entities.tolist()]
-    return replace(graph, triples=triples, num_entities=len(entities), entity_names=remaining), ids
+    return replace(
+        graph, triples=triples, num_entities=len(entities), entity_names=remaining
+    ), ids
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -123,13 +132,21 @@ def main(arguments: Sequence[str]) -> None:
     options = _parser().parse_intermixed_args(arguments)
     chains = {
         f"{data}-{options.ratio}-s{seed}-grown-{share:g}": (data, seed, share)
-        for data, seed, share in product(options.data, options.split_seeds, options.shares)
+        for data, seed, share in product(
+            options.data, options.split_seeds, options.shares
+        )
     }
     with output_folder(options.out) as out:
         for name in claimed(chains, options.queue):
             data, seed, share = chains[name]
-            settings = [f"data={data}", f"ratio='{options.ratio}'", f"split_seed={seed}"]
-            chain = Chain([*settings, *USUAL, *options.settings], out / name, share, options.order)
+            settings = [
+                f"data={data}",
+                f"ratio='{options.ratio}'",
+                f"split_seed={seed}",
+            ]
+            chain = Chain(
+                [*settings, *USUAL, *options.settings], out / name, share, options.order
+            )
             chain.run(options.complete)
         print(table(out))
 
@@ -159,7 +176,11 @@ class Chain:
         config = composed(list(self.settings))
         pair = load_pair(config)
         found = Versions.of(
-            pair, draw_split(config, pair), self.share, self.order, config.split_seed
+            pair,
+            draw_split(RunConfig.of(config), pair),
+            self.share,
+            self.order,
+            config.split_seed,
         )
         config.split = composed([*self.settings, "split=known"]).split
         base = self._run_part("base", config, found.earlier)
@@ -189,7 +210,9 @@ class Chain:
             plan: What an update recomputes.
             cpu_seconds: CPU time that was spent on the part before.
         """
-        mark = marks(pair.name, f"growth {part} {100 * self.share:g}%", float(config.ratio.value))
+        mark = marks(
+            pair.name, f"growth {part} {100 * self.share:g}%", float(config.ratio.value)
+        )
         config = config.copy()
         config.data = mark if plan is None else {**config.data, **mark}
         place = self.folder.with_name(f"{self.folder.name}-{part}")
@@ -199,7 +222,10 @@ class Chain:
         # CPU time does not depend on other processes
         cpu_seconds += time.process_time() - began
         line = {"run": place.name, "hit@1": round(run.metrics["final"]["hit@1"], 4)}
-        line |= {"links": run.metrics["num_links"], "seconds": run.metrics["seconds"]["total"]}
+        line |= {
+            "links": run.metrics["num_links"],
+            "seconds": run.metrics["seconds"]["total"],
+        }
         line["cpu_seconds"] = cpu_seconds
         if plan is not None:
             line["recomputed"] = plan.summary(run.metrics.get("recomputed", {}))
@@ -209,7 +235,9 @@ class Chain:
 
 def table(out: Path) -> str:
     """Return Hit@1, seconds and the share of recomputed source entities of all runs."""
-    titles = f"{'data':14} {'run':18} {'split':>5} {'test':>7} {'Hit@1':>7} {'seconds':>8}"
+    titles = (
+        f"{'data':14} {'run':18} {'split':>5} {'test':>7} {'Hit@1':>7} {'seconds':>8}"
+    )
     rows = [f"{titles} {'recomputed':>10}"]
     for mark, metrics in finished_runs(out):
         if mark.startswith("growth "):
@@ -225,9 +253,15 @@ def table(out: Path) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = bench_parser("growing-graphs", __doc__, has_file=False)
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
-    parser.add_argument("--data", nargs="+", default=["synthetic"], help="options of data")
-    parser.add_argument("--ratio", default="0.1", help="share of labels (default: %(default)s)")
+    parser.add_argument(
+        "settings", nargs="*", metavar="key=value", help="settings of emea run"
+    )
+    parser.add_argument(
+        "--data", nargs="+", default=["synthetic"], help="options of data"
+    )
+    parser.add_argument(
+        "--ratio", default="0.1", help="share of labels (default: %(default)s)"
+    )
     parser.add_argument("--split-seeds", nargs="+", type=int, default=[0], metavar="N")
     parser.add_argument(
         "--shares",
@@ -236,10 +270,19 @@ def _parser() -> argparse.ArgumentParser:
         default=[0.01, 0.1],
         metavar="X",
     )
-    parser.add_argument("--complete", action="store_true", help="updates recompute all entities")
-    parser.add_argument("--order", choices=ORDERS, default="random", help="which triples are new")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of the run folders (default: temporary)"
+        "--complete", action="store_true", help="updates recompute all entities"
     )
-    parser.add_argument("--queue", type=Path, metavar="DIR", help="folder that processes share")
+    parser.add_argument(
+        "--order", choices=ORDERS, default="random", help="which triples are new"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run folders (default: temporary)",
+    )
+    parser.add_argument(
+        "--queue", type=Path, metavar="DIR", help="folder that processes share"
+    )
     return parser

@@ -27,10 +27,10 @@ import torch
 
 from benchmarks.command import bench_parser, write_numbers
 from emea.cli.arguments import AT_LEAST_ONE, number_in
-from emea.config.settings.method import AvoidConflictSettings
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation
+from emea.kernels import choice
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Cosine, Similarity
@@ -39,8 +39,8 @@ from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.pair_evidence import EvidenceModel
 from emea.rules.rule import RuleView
+from emea.rules.settings import AvoidConflictSettings
 from emea.rules.support import Grounds, support_of
-from emea.runtime import kernels
 
 DEGREES = (1_000, 10_000, 100_000)
 WARM_UP = 50
@@ -67,7 +67,11 @@ def main(arguments: Sequence[str]) -> None:
     for degree in options.degrees:
         with context.Pool(1) as pool:
             found[degree] = pool.apply(measure, (degree,))
-        print(degree, *(f"{name} {value:.2f}" for name, value in found[degree].items()), sep="  ")
+        print(
+            degree,
+            *(f"{name} {value:.2f}" for name, value in found[degree].items()),
+            sep="  ",
+        )
     for (small, before), (large, after) in zip(
         list(found.items())[:-1], list(found.items())[1:], strict=True
     ):
@@ -89,7 +93,9 @@ def growth(before: Numbers, after: Numbers, factor: float) -> list[str]:
 def measure(degree: int) -> Numbers:
     """Return the CPU seconds of each phase and the megabytes that they add to the process."""
     torch.set_num_threads(1)
-    with mock.patch.object(kernels, "LEAST_OPERATIONS", 0):  # the small graph compiles all loops
+    with mock.patch.object(
+        choice, "LEAST_OPERATIONS", 0
+    ):  # the small graph compiles all loops
         _phases(hub_graph(WARM_UP))
         before = _peak_memory()
         numbers = _phases(hub_graph(degree))
@@ -146,7 +152,11 @@ def hub_graph(degree: int) -> KnowledgeGraph:
     ends = rng.integers(0, num_entities, (2, num_entities))
     columns = [
         (members, np.zeros_like(members), np.zeros_like(members)),
-        (others[: len(others) // 2], 0 * others[: len(others) // 2], others[len(others) // 2 :]),
+        (
+            others[: len(others) // 2],
+            0 * others[: len(others) // 2],
+            others[len(others) // 2 :],
+        ),
         (ends[0], np.ones_like(ends[0]), ends[1]),
     ]
     triples = np.concatenate([np.stack(column, axis=1) for column in columns])
@@ -164,7 +174,9 @@ def avoid_conflict_rule(graph: KnowledgeGraph, beliefs: Beliefs) -> AvoidConflic
     pair = GraphPair("hubs", graph, graph, np.zeros((0, 2), np.int64))
     rule = AvoidConflict(pair, **asdict(AvoidConflictSettings()))
     size = graph.num_entities, rule.num_neighbours
-    near = torch.randint(graph.num_entities, size, generator=torch.Generator().manual_seed(2))
+    near = torch.randint(
+        graph.num_entities, size, generator=torch.Generator().manual_seed(2)
+    )
     near[:, 0] = 0
     with mock.patch.object(avoid_conflict, "nearest_neighbours", lambda *_: near):
         rule.prepare(RuleView(beliefs, torch.zeros(0)))

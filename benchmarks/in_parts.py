@@ -31,10 +31,18 @@ def main(arguments: Sequence[str]) -> None:
     """Align the whole and the parts, and print the measurements."""
     parser = bench_parser("in-parts", __doc__)
     parser.add_argument("data", nargs="+", help="settings of the data and the split")
-    parser.add_argument("--parts", nargs="+", type=number_in(AT_LEAST_ONE, int), required=True)
-    parser.add_argument("--method", nargs="+", default=[], help="settings of the method")
-    parser.add_argument("--launcher", nargs="+", default=[], help="settings of the launcher")
-    parser.add_argument("--without-whole", action="store_true", help="only align the parts")
+    parser.add_argument(
+        "--parts", nargs="+", type=number_in(AT_LEAST_ONE, int), required=True
+    )
+    parser.add_argument(
+        "--method", nargs="+", default=[], help="settings of the method"
+    )
+    parser.add_argument(
+        "--launcher", nargs="+", default=[], help="settings of the launcher"
+    )
+    parser.add_argument(
+        "--without-whole", action="store_true", help="only align the parts"
+    )
     parser.add_argument("--folder", type=Path, help="where the runs are made and left")
     options = parser.parse_args(arguments)
     numbers: dict[str, Any] = {"data": options.data, "method": options.method}
@@ -43,7 +51,9 @@ def main(arguments: Sequence[str]) -> None:
         folder = options.folder or Path(temporary)
         if not options.without_whole:
             whole = folder / "whole"
-            spent = measured("run", *options.data, *options.method, *ALWAYS, in_folder(whole))
+            spent = measured(
+                "run", *options.data, *options.method, *ALWAYS, in_folder(whole)
+            )
             numbers["whole"] = {**spent, **scores(whole)}
             print("whole", numbers["whole"], flush=True)
         for number in options.parts:
@@ -55,16 +65,24 @@ def main(arguments: Sequence[str]) -> None:
 
 def in_parts(division: Path, number: int, options: Any) -> dict[str, Any]:
     """Divide, align each part, and join."""
-    divided = measured("divide", *options.data, "--parts", str(number), "--out", str(division))
+    divided = measured(
+        "divide", *options.data, "--parts", str(number), "--out", str(division)
+    )
     runs = division / "runs"
     method = ["data=part", f"data.division={division}", *options.method, *ALWAYS]
     started = time.perf_counter()
     if options.launcher:
         parts = ",".join(map(str, range(number)))
-        sweep = [f"data.part={parts}", f"hydra.sweep.dir={runs}", "hydra.sweep.subdir=${data.part}"]
+        sweep = [
+            f"data.part={parts}",
+            f"hydra.sweep.dir={runs}",
+            "hydra.sweep.subdir=${data.part}",
+        ]
         spent = [measured("run", "-m", *method, *sweep, *options.launcher)]
     else:
-        jobs = [[f"data.part={part}", in_folder(runs / str(part))] for part in range(number)]
+        jobs = [
+            [f"data.part={part}", in_folder(runs / str(part))] for part in range(number)
+        ]
         spent = [measured("run", *method, *job) for job in jobs]
     seconds = time.perf_counter() - started
     joined = measured("join", str(division))
@@ -79,7 +97,9 @@ def in_parts(division: Path, number: int, options: Any) -> dict[str, Any]:
         "join": joined,
         "division": {
             key: value
-            for key, value in json.loads((division / "division.json").read_text()).items()
+            for key, value in json.loads(
+                (division / "division.json").read_text()
+            ).items()
             if isinstance(value, int | float)
         },
         **scores(division / "joined"),
@@ -106,7 +126,9 @@ def measured(*command: str) -> dict[str, float]:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise UserError(f"emea {' '.join(command)} ended with status {process.returncode}")
+        raise UserError(
+            f"emea {' '.join(command)} ended with status {process.returncode}"
+        )
     return {
         "seconds": time.perf_counter() - started,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,

@@ -1,4 +1,4 @@
-"""Runs, updates and sweeps that are killed at random times, and continued.
+"""Long commands that are killed at random times, and continued.
 
 ``python -m benchmarks.kills FOLDER [NUMBER [KIND ...]]`` kills each kind of work NUMBER times
 (default: 12) with SIGKILL, repeats or resumes it, and compares its files with those of work that
@@ -20,14 +20,27 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
-SMALL = "data.num_entities=100 ratio=0.3 split.num_validation=8 trainer=cpu tracking=none"
-SMALL += " em=one_to_one em.iterations=1 model.initial_epochs=4 model.epochs_per_iteration=2"
+SMALL = (
+    "data.num_entities=100 ratio=0.3 split.num_validation=8 trainer=cpu tracking=none"
+)
+SMALL += (
+    " em=one_to_one em.iterations=1 model.initial_epochs=4 model.epochs_per_iteration=2"
+)
 MEMBERS = "ensemble=models ensemble.models.dual_amn=null"
 SWEEP = "run -m hydra/launcher=joblib hydra.launcher.n_jobs=2 skip_recorded=true"
 WORKS = {
     "ensemble": (f"run {SMALL} {MEMBERS} hydra.run.dir=half", "run resume=half"),
     "update": ("update run --links links.tsv --complete --out half",) * 2,
     "local update": ("update run --links links.tsv --out half",) * 2,
+    "divide": (
+        "divide data=synthetic data.num_entities=300 ratio=0.3 --parts 3 --out half",
+    )
+    * 2,
+    "join": ("join division --out half",) * 2,
+    "predict": ("predict run --formats nt sssom jsonl alignment --out half",) * 2,
+    "suggest": ("suggest run --out half",) * 2,
+    "show": ("show run --no-open --out half/page.html",) * 2,
+    "merge": ("merge run --out half/merged.nt",) * 2,
     "sweep": (f"{SWEEP} {SMALL} seed=0,1,2 hydra.sweep.dir=half",) * 2,
 }
 """Commands that write the folder ``half``, and commands that continue them."""
@@ -35,7 +48,31 @@ WORKS = {
 OTHERS = (".running", "outcome.json")
 """Files of a lock, and of a job of a sweep that was not run again."""
 
-RESULTS = ("alignment.tsv", "ranks.npz", "beliefs.npz", "changes.tsv")
+RESULTS = (
+    *(
+        "alignment.tsv",
+        "ranks.npz",
+        "beliefs.npz",
+        "changes.tsv",
+        "alignment.nt",
+        "merged.nt",
+    ),
+    *("division.json", "entities.npz", "pair.npz", "suggestions.tsv", "page.html"),
+)
+
+LAST = {
+    "ensemble": "ranks.npz",
+    "update": "changes.tsv",
+    "local update": "changes.tsv",
+    "divide": "division.json",
+    "join": "ranks.npz",
+    "predict": "prediction.json",
+    "suggest": "review.html",
+    "show": "page.html",
+    "merge": "merged.nt",
+    "sweep": "ranks.npz",
+}
+"""A file that each kind of work writes near its end."""
 
 
 def started(command: str, base: Path) -> int:
@@ -67,7 +104,9 @@ def ended(command: str, base: Path) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), (base / "output.txt").read_text()
 
 
-def killed(command: str, base: Path, seconds: float, group: bool = True) -> tuple[bool, float]:
+def killed(
+    command: str, base: Path, seconds: float, group: bool = True
+) -> tuple[bool, float]:
     """Kill a command that long after its folder exists.
 
     Args:
@@ -109,7 +148,9 @@ def damaged(folder: Path) -> Iterator[str]:
 def contents(folder: Path) -> dict[str, bytes]:
     """Return all files, with their content if it must be the same in each repetition."""
     return {
-        str(path.relative_to(folder)): path.read_bytes() if path.name in RESULTS else b""
+        str(path.relative_to(folder)): path.read_bytes()
+        if path.name in RESULTS
+        else b""
         for path in folder.rglob("*")
         if path.is_file() and path.name not in OTHERS
     }
@@ -121,20 +162,30 @@ def attempts(kind: str, base: Path, number: int) -> Iterator[dict[str, Any]]:
     shutil.rmtree(folder, ignore_errors=True)
     _, seconds = killed(start, base, float("inf"))
     expected = contents(folder)
-    last = "changes.tsv" if "update" in kind else "ranks.npz"
-    assert any(name.endswith(last) for name in expected), (base / "output.txt").read_text()
+    assert any(name.endswith(LAST[kind]) for name in expected), (
+        base / "output.txt"
+    ).read_text()
     for attempt in range(number):
         shutil.rmtree(folder)
-        is_killed, after = killed(start, base, seconds * chosen.random(), attempt % 3 < 2)
+        is_killed, after = killed(
+            start, base, seconds * chosen.random(), attempt % 3 < 2
+        )
         faults = list(damaged(folder))
         is_begun = kind == "sweep" or (folder / "run.json").exists()
         status, text = ended(repeat if is_begun else start, base)
         found = contents(folder)
         names = {*expected, *found}
-        faults += sorted(name for name in names if expected.get(name) != found.get(name))
+        faults += sorted(
+            name for name in names if expected.get(name) != found.get(name)
+        )
         faults += ["traceback"] if "Traceback (most recent call last)" in text else []
         end = text.strip().splitlines()[-1:] if status else []
-        said = {"kind": kind, "killed": is_killed, "after_s": round(after, 2), "status": status}
+        said = {
+            "kind": kind,
+            "killed": is_killed,
+            "after_s": round(after, 2),
+            "status": status,
+        }
         yield {**said, "faults": faults, "end": end}
 
 
@@ -146,6 +197,19 @@ def prepare(base: Path) -> None:
     rows = (base / "run" / "alignment.tsv").read_text().splitlines()[1:6]
     links = ["\t".join(row.split("\t")[:2]) for row in rows]
     (base / "links.tsv").write_text("\n".join(links) + "\n")
+    divided = "data=synthetic data.num_entities=300 ratio=0.3 split.num_validation=20"
+    parts = (
+        "run data=part data.division=division tracking=none trainer=cpu model=lightea"
+    )
+    for command in (
+        f"divide {divided} --parts 2 --out division",
+        f"{parts} model.encoder.dim=64 em=one_to_one em.iterations=1 data.part=0 "
+        "hydra.run.dir=division/runs/0",
+        f"{parts} model.encoder.dim=64 em=one_to_one em.iterations=1 data.part=1 "
+        "hydra.run.dir=division/runs/1",
+    ):
+        status, text = ended(command, base)
+        assert status == 0, text
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ import numpy as np
 from benchmarks.command import bench_parser, write_numbers
 from benchmarks.start_up import with_this_package
 from emea.cli.arguments import AT_LEAST_ONE, number_in
-from emea.config.settings.setting import SHARE
 from emea.data.formats.graph_file import read_graph_file
+from emea.setting import SHARE
 
 BLOCK = 100_000
 ENTITY = "<http://data.example.org/resource/collection/Entity_{:08d}_of_the_world>"
@@ -34,9 +34,14 @@ NOTE = "machine shared with other work: times vary by a half and more"
 def main(arguments: Sequence[str]) -> None:
     """Write the files, read each of them and print the measurements."""
     parser = bench_parser("load-ntriples", __doc__)
-    parser.add_argument("--num-triples", type=number_in(AT_LEAST_ONE, int), default=10_000_000)
     parser.add_argument(
-        "--literals", type=number_in(SHARE, float), default=0.3, help="share in the mixed file"
+        "--num-triples", type=number_in(AT_LEAST_ONE, int), default=10_000_000
+    )
+    parser.add_argument(
+        "--literals",
+        type=number_in(SHARE, float),
+        default=0.3,
+        help="share in the mixed file",
     )
     parser.add_argument("--folder", type=Path, help="where the files are made and left")
     parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
@@ -52,13 +57,17 @@ def main(arguments: Sequence[str]) -> None:
     for what, numbers in readings.items():
         print(what, numbers)
     settings = {"num_lines": options.num_triples, "literals_in_mixed": options.literals}
-    write_numbers(options.json, {**settings, **readings, "load_average": load, "note": NOTE})
+    write_numbers(
+        options.json, {**settings, **readings, "load_average": load, "note": NOTE}
+    )
 
 
 def make_files(folder: Path, num_triples: int, literals: float) -> dict[str, Path]:
     """Write three files: IRIs only, the same compressed, and with literals."""
     folder.mkdir(parents=True, exist_ok=True)
-    plain, packed, mixed = (folder / name for name in ("iris.nt", "iris.nt.gz", "mixed.nt"))
+    plain, packed, mixed = (
+        folder / name for name in ("iris.nt", "iris.nt.gz", "mixed.nt")
+    )
     with plain.open("w") as file, gzip.open(packed, "wt", compresslevel=1) as zipped:
         for text in ntriples(num_triples, literals=0.0):
             file.write(text)
@@ -110,5 +119,9 @@ def read(path: Path) -> None:
     start, cpu_start = time.perf_counter(), time.process_time()
     graph, _ = read_graph_file(path)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # in KiB on Linux
-    print(f"{seconds:.4f} {cpu:.4f} {memory:.3f} {graph.num_triples} {graph.num_entities}")
+    memory = (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    )  # in KiB on Linux
+    print(
+        f"{seconds:.4f} {cpu:.4f} {memory:.3f} {graph.num_triples} {graph.num_entities}"
+    )

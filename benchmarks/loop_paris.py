@@ -19,7 +19,11 @@ def neighbours_of(graph: KnowledgeGraph) -> Neighbours:
 
 
 def loop_values(
-    entities: list[int], source: Neighbours, target: Neighbours, beliefs: Beliefs, rule: PARIS
+    entities: list[int],
+    source: Neighbours,
+    target: Neighbours,
+    beliefs: Beliefs,
+    rule: PARIS,
 ) -> list[list[float]]:
     """Return the rule's value of every candidate of the given entities."""
     targets, probs = beliefs.targets.tolist(), beliefs.probs.tolist()
@@ -36,7 +40,9 @@ def loop_values(
                 for target_relation, target_neighbour in target[candidate]:
                     prob = believed.get(target_neighbour, 0.0)
                     if prob:
-                        forth, back = inclusion.get((relation, target_relation), (0.0, 0.0))
+                        forth, back = inclusion.get(
+                            (relation, target_relation), (0.0, 0.0)
+                        )
                         doubt *= 1 - back * functional[relation] * prob
                         doubt *= 1 - forth * target_functional[target_relation] * prob
             row.append(1 - doubt)

@@ -42,9 +42,14 @@ CRITICAL = {
     "emea/evaluation": ("tests/evaluation",),
     "emea/matching": ("tests/matching",),
     "emea/answer": ("tests/answer",),
+    "emea/data/formats/ontology.py": ("tests/data/formats/test_ontology.py",),
     "emea/data/split.py": ("tests/data",),
     "emea/data/protocol.py": ("tests/data", "tests/run/test_wall.py"),
+    "emea/divide": ("tests/divide",),
     "emea/fit/self_training.py": ("tests/fit/test_self_training.py",),
+    "emea/literals": ("tests/literals",),
+    "emea/run/method_choice.py": ("tests/run/test_method_choice.py",),
+    "emea/run/warm_start.py": ("tests/run/test_warm_start.py", "tests/update"),
 }
 """The critical code, and the tests that must notice a change of it."""
 
@@ -131,15 +136,27 @@ def main(arguments: Sequence[str]) -> None:
     """Test the mutants and print the survivors."""
     parser = bench_parser("mutants", __doc__)
     whole = number_in(AT_LEAST_ONE, int)
-    parser.add_argument("--count", type=whole, default=200, help="mutants that are drawn")
+    parser.add_argument(
+        "--count", type=whole, default=200, help="mutants that are drawn"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
-    parser.add_argument("--workers", type=whole, default=2, help="tests that run side by side")
-    parser.add_argument("--only", default="", help="draw from modules whose path contains this")
-    parser.add_argument("--log", type=Path, help="file to which each result is appended")
+    parser.add_argument(
+        "--workers", type=whole, default=2, help="tests that run side by side"
+    )
+    parser.add_argument(
+        "--only", default="", help="draw from modules whose path contains this"
+    )
+    parser.add_argument(
+        "--log", type=Path, help="file to which each result is appended"
+    )
     options = parser.parse_args(arguments)
     drawn = drawn_mutants(options.count, options.seed, options.only)
     start = time.perf_counter()
-    log = options.log.read_text(encoding="utf-8") if options.log and options.log.exists() else ""
+    log = (
+        options.log.read_text(encoding="utf-8")
+        if options.log and options.log.exists()
+        else ""
+    )
     killed: dict[str, bool] = dict(map(json.loads, log.splitlines()))
     remaining = [mutant for mutant in drawn if mutant.key not in killed]
     for number, (mutant, is_killed) in enumerate(tested(remaining, options.workers), 1):
@@ -151,7 +168,9 @@ def main(arguments: Sequence[str]) -> None:
             print(f"{number} of {len(remaining)} mutants tested", flush=True)
     survivors = [mutant for mutant in drawn if not killed[mutant.key]]
     for mutant in survivors:
-        print(f"survived: {mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}")
+        print(
+            f"survived: {mutant.path}:{mutant.line}: {mutant.before} -> {mutant.after}"
+        )
     print(f"{len(drawn) - len(survivors)} of {len(drawn)} mutants killed")
     numbers = {"mutants": len(drawn), "survived": len(survivors)}
     numbers["seconds"] = round(time.perf_counter() - start)
@@ -188,17 +207,25 @@ def mutants_of(path: str, text: str) -> Iterator[Mutant]:
         start = start_of[node.lineno - 1] + node.col_offset
         end = start_of[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         for after in changes(node):
-            whole = after if isinstance(node, ast.Attribute | ast.Constant) else f"({after})"
+            whole = (
+                after
+                if isinstance(node, ast.Attribute | ast.Constant)
+                else f"({after})"
+            )
             changed = content[:start] + whole.encode() + content[end:]
             code = text.splitlines()[node.lineno - 1].strip()
-            yield Mutant(path, node.lineno, code, ast.unparse(node), after, changed.decode())
+            yield Mutant(
+                path, node.lineno, code, ast.unparse(node), after, changed.decode()
+            )
 
 
 def expressions(node: ast.AST, inside: bool = False) -> Iterator[ast.expr]:
     """Return the expressions inside of functions, without annotations, messages and the log."""
     if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert | ast.arguments):
         return
-    if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("logger.", "warn")):
+    if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(
+        ("logger.", "warn")
+    ):
         return
     if isinstance(node, ast.expr) and inside:
         yield node
@@ -217,7 +244,9 @@ def changes(node: ast.AST) -> Iterator[str]:
             compared = OTHER_COMPARISON[type(comparison)]()
             yield ast.unparse(ast.Compare(node.left, [compared], node.comparators))
         case ast.BinOp(op=operator) if type(operator) in OTHER_OPERATOR:
-            yield ast.unparse(ast.BinOp(node.left, OTHER_OPERATOR[type(operator)](), node.right))
+            yield ast.unparse(
+                ast.BinOp(node.left, OTHER_OPERATOR[type(operator)](), node.right)
+            )
         case ast.BoolOp(op=ast.And()):
             yield ast.unparse(ast.BoolOp(ast.Or(), node.values))
         case ast.BoolOp(op=ast.Or()):
@@ -232,9 +261,14 @@ def changes(node: ast.AST) -> Iterator[str]:
             yield ast.unparse(ast.Attribute(node.value, OTHER_NAME[name], node.ctx))
 
 
-def tested(mutants: Sequence[Mutant], num_workers: int) -> Iterator[tuple[Mutant, bool]]:
+def tested(
+    mutants: Sequence[Mutant], num_workers: int
+) -> Iterator[tuple[Mutant, bool]]:
     """Test the mutants in copies of the repository, and return whether each was killed."""
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(num_workers) as pool:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        ThreadPoolExecutor(num_workers) as pool,
+    ):
         copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(num_workers):
             copies.put(copy_of_the_repository(Path(place) / str(number)))
@@ -252,7 +286,9 @@ def tested(mutants: Sequence[Mutant], num_workers: int) -> Iterator[tuple[Mutant
 
         for room in sorted({place_of(mutant.path) for mutant in mutants}):
             if tests_fail(Path(place) / "0", room):
-                raise UserError(f"The tests of {room} fail without a change. Repair them first.")
+                raise UserError(
+                    f"The tests of {room} fail without a change. Repair them first."
+                )
         yield from zip(mutants, pool.map(is_killed, mutants), strict=True)
 
 
@@ -265,7 +301,9 @@ def copy_of_the_repository(copy: Path) -> Path:
 
 def tests_fail(copy: Path, path: str) -> bool:
     """Run the tests of a module in a process that has loaded the libraries already."""
-    process = multiprocessing.get_context("fork").Process(target=run_tests, args=(copy, path))
+    process = multiprocessing.get_context("fork").Process(
+        target=run_tests, args=(copy, path)
+    )
     process.start()
     process.join(TIMEOUT_SECONDS)
     if process.is_alive():
@@ -282,13 +320,18 @@ def run_tests(copy: Path, path: str) -> None:
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    for name in [one for one in sys.modules if one.split(".")[0] in ("emea", "benchmarks")]:
+    for name in [
+        one for one in sys.modules if one.split(".")[0] in ("emea", "benchmarks")
+    ]:
         del sys.modules[name]
     sys.path.insert(0, str(copy))
     os.environ["PYTHONPATH"] = str(copy)
     import pytest
 
-    own = [str(found.relative_to(copy)) for found in copy.glob(f"tests/**/test_{Path(path).name}")]
+    own = [
+        str(found.relative_to(copy))
+        for found in copy.glob(f"tests/**/test_{Path(path).name}")
+    ]
     others = [*CRITICAL[place_of(path)], *(f"--ignore={name}" for name in own)]
     for files in (own, others) if own else (others,):
         status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files])

@@ -22,7 +22,7 @@ from emea.config.composition import composed
 from emea.em.em_callback import EMCallback
 from emea.fit import training_loop
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.lightning_trainer import LightningSettings
+from emea.fit.lightning_settings import LightningSettings
 from emea.fit.optimisation_step import GraphedStep, GraphMemory
 from emea.record.mlflow_tracker import MlflowTracker
 from emea.run import job
@@ -52,18 +52,27 @@ DETAILS = ("trainers", "setup", "eager_steps", "capture")
 def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
     parser = bench_parser("overhead", __doc__)
-    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
+    parser.add_argument(
+        "overrides", nargs="*", help="config of the run, as for emea run"
+    )
     options = parser.parse_args(arguments)
     numbers = {**shares(options.overrides), **start_up()}
     for name, value in numbers.items():
-        print(f"{name:<22} {value}" if isinstance(value, str) else f"{name:<22} {value:.3f}")
+        print(
+            f"{name:<22} {value}"
+            if isinstance(value, str)
+            else f"{name:<22} {value:.3f}"
+        )
     write_numbers(options.json, numbers)
 
 
 def shares(overrides: list[str]) -> dict[str, Any]:
     """Return the seconds that a tracked run spent on each activity."""
     with tempfile.TemporaryDirectory() as folder:
-        store = [f"tracking.uri=sqlite:///{folder}/mlflow.db", f"tracking.artifact_root={folder}"]
+        store = [
+            f"tracking.uri=sqlite:///{folder}/mlflow.db",
+            f"tracking.artifact_root={folder}",
+        ]
         config = composed([*overrides, "tracking=mlflow", *store])
         with timed_parts() as spent:
             start = time.perf_counter()
@@ -101,7 +110,9 @@ def timed_parts() -> Iterator[dict[str, float]]:
         yield spent
 
 
-def _timed(work: Callable[..., Any], part: str, spent: dict[str, float]) -> Callable[..., Any]:
+def _timed(
+    work: Callable[..., Any], part: str, spent: dict[str, float]
+) -> Callable[..., Any]:
     @functools.wraps(work)
     def timed(*arguments: Any, **named: Any) -> Any:
         start = time.perf_counter()
@@ -115,7 +126,10 @@ def _timed(work: Callable[..., Any], part: str, spent: dict[str, float]) -> Call
 
 def start_up() -> dict[str, float]:
     """Return the seconds until ``--help`` has been printed, and until the package is imported."""
-    commands = {"help_s": ["-m", "emea", "run", "--help"], "import_s": ["-c", "import emea"]}
+    commands = {
+        "help_s": ["-m", "emea", "run", "--help"],
+        "import_s": ["-c", "import emea"],
+    }
     return {
         name: min(seconds_of([sys.executable, *arguments]) for _ in range(3))
         for name, arguments in commands.items()

@@ -14,7 +14,6 @@ from torch import Tensor
 from benchmarks.command import bench_parser, write_numbers
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
-from emea.config.instantiate import factory
 from emea.config.run_config import RunConfig
 from emea.em.reports import IterationReport
 from emea.fit.step_block import Labels
@@ -28,15 +27,24 @@ WARM_UP = 5
 def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
     parser = bench_parser("run-parts", __doc__)
-    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
     parser.add_argument(
-        "--steps", type=number_in(AT_LEAST_ONE, int), default=100, help="optimisation steps to time"
+        "overrides", nargs="*", help="config of the run, as for emea run"
+    )
+    parser.add_argument(
+        "--steps",
+        type=number_in(AT_LEAST_ONE, int),
+        default=100,
+        help="optimisation steps to time",
     )
     options = parser.parse_args(arguments)
     keep_freed_memory()
     numbers = measure(options.overrides, options.steps)
     for name, value in numbers.items():
-        print(f"{name:<28} {value:,.2f}" if isinstance(value, float) else f"{name:<28} {value}")
+        print(
+            f"{name:<28} {value:,.2f}"
+            if isinstance(value, float)
+            else f"{name:<28} {value}"
+        )
     write_numbers(options.json, numbers)
 
 
@@ -48,8 +56,9 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     pair = load_pair(config)
     loaded = time.perf_counter()
     reports: list[IterationReport] = []
-    visible = factory(config.protocol)()(draw_split(config, pair))
-    parts = build_parts(RunConfig.of(config), pair, visible, reports.append, device)
+    settings = RunConfig.of(config)
+    visible = settings.option("protocol")()(draw_split(settings, pair))
+    parts = build_parts(settings, pair, visible, observer=reports.append, device=device)
     parts.module.to(device)
     built = time.perf_counter()
     step = ms_per_step(parts, parts.data.links.to(device), num_steps)

@@ -27,7 +27,10 @@ def main(arguments: Sequence[str]) -> None:
     """Run the commands, print their seconds and write them to a file on request."""
     parser = bench_parser("start-up", __doc__)
     parser.add_argument(
-        "--repeats", type=number_in(AT_LEAST_ONE, int), default=3, help="runs of each command"
+        "--repeats",
+        type=number_in(AT_LEAST_ONE, int),
+        default=3,
+        help="runs of each command",
     )
     options = parser.parse_args(arguments)
     numbers = measure(options.repeats)
@@ -85,7 +88,9 @@ def with_this_package() -> dict[str, str]:
 
 
 def seconds_of(
-    command: Sequence[str], folder: Path | None = None, variables: Mapping[str, str] | None = None
+    command: Sequence[str],
+    folder: Path | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> float:
     """Return the seconds that a command takes; its output is not shown.
 
@@ -96,5 +101,7 @@ def seconds_of(
     """
     environment = {**with_this_package(), **(variables or {})}
     start = time.perf_counter()
-    subprocess.run(command, check=True, cwd=folder, env=environment, capture_output=True)
+    subprocess.run(
+        command, check=True, cwd=folder, env=environment, capture_output=True
+    )
     return time.perf_counter() - start

@@ -31,10 +31,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.benchmark_runs import claimed, finished_runs, ids_of, marks, output_folder
+from benchmarks.benchmark_runs import (
+    claimed,
+    finished_runs,
+    ids_of,
+    marks,
+    output_folder,
+)
 from benchmarks.command import bench_parser
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
+from emea.config.run_config import RunConfig
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.explain.explainer import Explainer
@@ -83,8 +90,11 @@ class Task:
             source=replace(read.source, entity_names=read.source.all_entity_names),
             target=replace(read.target, entity_names=read.target.all_entity_names),
         )
-        split = draw_split(config, graphs)
-        is_held_out = np.random.default_rng([seed, 1]).random(graphs.source.num_entities) < HELD_OUT
+        split = draw_split(RunConfig.of(config), graphs)
+        is_held_out = (
+            np.random.default_rng([seed, 1]).random(graphs.source.num_entities)
+            < HELD_OUT
+        )
         is_tested = is_held_out[split.test[:, 0]]
         known = split.supervision
         parts = OfficialSplit(known.train, known.validation, split.test[is_tested])
@@ -92,17 +102,27 @@ class Task:
         source, target = graphs.source.all_entity_names, graphs.target.all_entity_names
         return cls(
             graphs,
-            GraphPair(graphs.name, graphs.source, graphs.target, links, parts).shuffled(),
-            {source[one]: target[other] for one, other in split.test[~is_tested].tolist()},
+            GraphPair(
+                graphs.name, graphs.source, graphs.target, links, parts
+            ).shuffled(),
+            {
+                source[one]: target[other]
+                for one, other in split.test[~is_tested].tolist()
+            },
             frozenset(source[one] for one in np.flatnonzero(~is_held_out).tolist()),
         )
 
-    def update(self, run: FinishedRun, links: Names, rejected: Sequence[tuple[str, str]]) -> Update:
+    def update(
+        self, run: FinishedRun, links: Names, rejected: Sequence[tuple[str, str]]
+    ) -> Update:
         """Return the update of a run of this task with further links and rejected pairs."""
         source, target = self.graphs.source, self.graphs.target
         added, removed = (
             np.stack(
-                [ids_of(source, (one for one, _ in some)), ids_of(target, (two for _, two in some))]
+                [
+                    ids_of(source, (one for one, _ in some)),
+                    ids_of(target, (two for _, two in some)),
+                ]
             ).T
             for some in (list(links.items()), rejected)
         )
@@ -139,7 +159,8 @@ class Person:
         source, target = run.pair.source, run.pair.target
         left = self.task.can_ask - self.asked
         among: IntArray = np.array(
-            [one for one, name in enumerate(source.all_entity_names) if name in left], np.int64
+            [one for one, name in enumerate(source.all_entity_names) if name in left],
+            np.int64,
         )
         links, rejected = {}, []
         for one in suggest(Explainer(run), num, among):
@@ -148,7 +169,9 @@ class Person:
             if name in answers:
                 links[name] = answers[name]
             else:
-                rejected += [(name, target.entity_name(other)) for other, _ in one.candidates]
+                rejected += [
+                    (name, target.entity_name(other)) for other, _ in one.candidates
+                ]
         return links, rejected
 
 
@@ -162,7 +185,11 @@ def main(arguments: Sequence[str]) -> None:
     with output_folder(options.out) as out:
         for name in claimed(chains, options.queue):
             data, seed = chains[name]
-            settings = [f"data={data}", f"ratio='{options.ratio}'", f"split_seed={seed}"]
+            settings = [
+                f"data={data}",
+                f"ratio='{options.ratio}'",
+                f"split_seed={seed}",
+            ]
             settings += [*USUAL, *options.settings]
             run_chain(settings, out / name, options.arms, options.counts)
         print(table(out))
@@ -192,7 +219,10 @@ def run_chain(
             count = round(MORE * count) if arm == "more" else count
             update = task.update(run, *person.reply(run, count - num_asked))
             num_asked, later = count, update_config(run)
-            later.data = {**later.data, **marks(task.pair.name, f"labels {arm} {count}", ratio)}
+            later.data = {
+                **later.data,
+                **marks(task.pair.name, f"labels {arm} {count}", ratio),
+            }
             place = folder.with_name(f"{folder.name}-{arm}-{count}")
             run = run_job(later, place, pair=update.pair, start_from=update.start())
             line = {"run": place.name, "hit@1": round(run.metrics["final"]["hit@1"], 4)}
@@ -207,11 +237,17 @@ def table(out: Path) -> str:
     for mark, metrics in finished_runs(out):
         if mark.startswith("labels "):
             found.setdefault((metrics["data"], *mark.split()[1:]), []).append(metrics)
-    rows = [f"{'data':12} {'arm':10} {'asked':>6} {'labels':>7} {'Hit@1':>7} {'splits':>7}"]
-    for (data, arm, asked), runs in sorted(found.items(), key=lambda item: _order(item[0])):
+    rows = [
+        f"{'data':12} {'arm':10} {'asked':>6} {'labels':>7} {'Hit@1':>7} {'splits':>7}"
+    ]
+    for (data, arm, asked), runs in sorted(
+        found.items(), key=lambda item: _order(item[0])
+    ):
         hit = fmean(run["final"]["hit@1"] for run in runs)
         labels = fmean(run["num_links"]["train"] for run in runs)
-        rows.append(f"{data:12} {arm:10} {asked:>6} {labels:7.0f} {hit:7.4f} {len(runs):7}")
+        rows.append(
+            f"{data:12} {arm:10} {asked:>6} {labels:7.0f} {hit:7.4f} {len(runs):7}"
+        )
     return "\n".join(rows)
 
 
@@ -222,10 +258,18 @@ def _order(key: tuple[str, ...]) -> tuple[str, int, int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = bench_parser("suggested-labels", __doc__, has_file=False)
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
-    parser.add_argument("--data", nargs="+", default=["ja", "fr"], help="options of data")
-    parser.add_argument("--ratio", default="0.01", help="share of labels (default: %(default)s)")
-    parser.add_argument("--split-seeds", nargs="+", type=int, default=[0, 1, 2], metavar="N")
+    parser.add_argument(
+        "settings", nargs="*", metavar="key=value", help="settings of emea run"
+    )
+    parser.add_argument(
+        "--data", nargs="+", default=["ja", "fr"], help="options of data"
+    )
+    parser.add_argument(
+        "--ratio", default="0.01", help="share of labels (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--split-seeds", nargs="+", type=int, default=[0, 1, 2], metavar="N"
+    )
     parser.add_argument(
         "--counts",
         nargs="+",
@@ -235,7 +279,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder of the run folders (default: temporary)"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run folders (default: temporary)",
     )
-    parser.add_argument("--queue", type=Path, metavar="DIR", help="folder that processes share")
+    parser.add_argument(
+        "--queue", type=Path, metavar="DIR", help="folder that processes share"
+    )
     return parser

@@ -49,7 +49,9 @@ KEPT += ("peak_memory_mb", "initial", "final", "seed", "split_seed")
 def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
     parser = bench_parser("whole-run", __doc__)
-    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
+    parser.add_argument(
+        "overrides", nargs="*", help="config of the run, as for emea run"
+    )
     options = parser.parse_args(arguments)
     numbers = measure([*options.overrides, "tracking=none"])
     for name, value in numbers.items():
@@ -76,7 +78,10 @@ def measure(overrides: list[str]) -> dict[str, Any]:
         "overrides": " ".join(overrides),
         "warm_up_s": compiled - start,
         "total_s": total,
-        **{f"{part}_s": sum(entry["seconds"][part] for entry in history) for part in parts},
+        **{
+            f"{part}_s": sum(entry["seconds"][part] for entry in history)
+            for part in parts
+        },
         "joint_cpu_s": sum(spent),
         "epochs": f"{epochs[0]} + {len(history) - 1} x {epochs[1]}",
         "search_recall": history[-1].get("search_recall"),
@@ -99,7 +104,10 @@ def compile_kernels(overrides: list[str], folder: Path) -> None:
 def shortened(config: Any) -> Any:
     """Return a config with few epochs, at most one EM iteration and one turn of self-training."""
     short = config.copy()
-    limits = [(short.em, "iterations", 1), (short.training, "epochs_per_turn", FEW_EPOCHS)]
+    limits = [
+        (short.em, "iterations", 1),
+        (short.training, "epochs_per_turn", FEW_EPOCHS),
+    ]
     limits += [(short.training, "turns", 1)]
     for model in member_nodes(short):
         limits += [(model, name, FEW_EPOCHS) for name in EPOCHS]

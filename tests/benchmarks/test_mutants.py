@@ -37,7 +37,9 @@ def test_each_mutant_has_one_changed_expression() -> None:
     }
     for one in found:
         changed = one.text.splitlines()
-        differing = [n for n, line in enumerate(MODULE.splitlines(), 1) if changed[n - 1] != line]
+        differing = [
+            n for n, line in enumerate(MODULE.splitlines(), 1) if changed[n - 1] != line
+        ]
         assert differing == [one.line]
         compile(one.text, one.path, "exec")
 
@@ -52,15 +54,32 @@ def test_the_draw_covers_each_critical_module_but_no_equivalent_mutant(
     names = {one.name for one in every}
     first = every[0]
     known = mutants.EQUIVALENT.read_text()
-    (tmp_path / "listed.yaml").write_text(f'{known}"{first.name}": it only changes a message\n')
+    (tmp_path / "listed.yaml").write_text(
+        f'{known}"{first.name}": it only changes a message\n'
+    )
     monkeypatch.setattr(mutants, "EQUIVALENT", tmp_path / "listed.yaml")
-    assert {one.name for one in mutants.drawn_mutants(100_000, seed=0)} == names - {first.name}
+    assert {one.name for one in mutants.drawn_mutants(100_000, seed=0)} == names - {
+        first.name
+    }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # it runs the tests of a package twice, in copies of the repository
 def test_a_mutant_of_the_protocol_is_killed() -> None:
-    command = [sys.executable, "-m", "benchmarks", "mutants", "--count", "1", "--workers", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks",
+        "mutants",
+        "--count",
+        "1",
+        "--workers",
+        "1",
+    ]
     done = subprocess.run(
-        [*command, "--only", "self_training"], cwd=ROOT, capture_output=True, text=True, timeout=900
+        [*command, "--only", "self_training"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
     )
     assert "of 1 mutants killed" in done.stdout, done.stderr

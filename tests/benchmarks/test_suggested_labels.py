@@ -7,10 +7,16 @@ import pytest
 from benchmarks.benchmark_runs import claimed, finished_runs
 from benchmarks.suggested_labels import Person, Task, main
 from emea.config.composition import composed
+from emea.config.run_config import RunConfig
 from emea.run.parts import draw_split
 from experiments.archive.packing import packed_runs
 
-SETTINGS = ["data=synthetic", "data.num_entities=150", "split.num_validation=20", "ratio='0.1'"]
+SETTINGS = [
+    "data=synthetic",
+    "data.num_entities=150",
+    "split.num_validation=20",
+    "ratio='0.1'",
+]
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +24,11 @@ def task() -> Task:
     return Task.of(composed(SETTINGS), seed=3)
 
 
-def test_answers_and_test_links_are_disjoint_parts_of_the_test_links(task: Task) -> None:
+def test_answers_and_test_links_are_disjoint_parts_of_the_test_links(
+    task: Task,
+) -> None:
     config = composed(SETTINGS)
-    split = draw_split(config, task.graphs)
+    split = draw_split(RunConfig.of(config), task.graphs)
     source = task.graphs.source.all_entity_names
     drawn = {source[one] for one in split.test[:, 0].tolist()}
     assert task.pair.official is not None
@@ -54,7 +62,12 @@ def test_a_chain_is_claimed_once(tmp_path: Path) -> None:
 def test_all_arms_are_evaluated_on_the_same_links(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = ["data.num_entities=150", "split.num_validation=20", "model=lightea", "em=dual"]
+    settings = [
+        "data.num_entities=150",
+        "split.num_validation=20",
+        "model=lightea",
+        "em=dual",
+    ]
     settings += ["model.encoder.dim=64", "em.iterations=1", "trainer=cpu"]
     arguments = ["--data", "synthetic", "--ratio", "0.1", "--split-seeds", "3"]
     arguments += ["--counts", "4", "10", "--out", str(tmp_path / "runs")]
@@ -62,11 +75,15 @@ def test_all_arms_are_evaluated_on_the_same_links(
     counts = {"start": (0,), "suggested": (4, 10), "random": (4, 10), "more": (6, 15)}
     counts["control"] = (4, 10)
     runs = dict(finished_runs(tmp_path / "runs"))
-    assert set(runs) == {f"labels {arm} {num}" for arm, some in counts.items() for num in some}
+    assert set(runs) == {
+        f"labels {arm} {num}" for arm, some in counts.items() for num in some
+    }
     trained = {mark: run["num_links"]["train"] for mark, run in runs.items()}
     start = trained["labels start 0"]
     for arm in ("random", "more"):
-        assert [trained[f"labels {arm} {num}"] - start for num in counts[arm]] == list(counts[arm])
+        assert [trained[f"labels {arm} {num}"] - start for num in counts[arm]] == list(
+            counts[arm]
+        )
     assert trained["labels control 10"] == start
     assert start <= trained["labels suggested 4"] <= start + 4
     packed = [packed_runs(path) for path in (tmp_path / "runs").iterdir()]
@@ -77,5 +94,7 @@ def test_all_arms_are_evaluated_on_the_same_links(
     }
     table = capsys.readouterr().out
     assert f"{runs['labels more 15']['final']['hit@1']:7.4f}" in table
-    main([*arguments, "--queue", str(tmp_path / "queue")])  # another process finds nothing to do
+    main(
+        [*arguments, "--queue", str(tmp_path / "queue")]
+    )  # another process finds nothing to do
     assert capsys.readouterr().out.count("synthetic") == 9
