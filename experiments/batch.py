@@ -26,8 +26,9 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.command_line import assignments, with_sweep
 from emea.config.composition import composed, quote_numeric_choices
 from emea.errors import UserError
+from emea.record.file_names import CHECKPOINT_FILE
 from emea.record.provenance import code_state
-from emea.record.run_folder import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE
+from emea.record.run_folder import METRICS_FILE, read_config
 from experiments.archive.packing import packed_runs
 from experiments.archive.study import add_runs
 from experiments.archive.study_files import PackedRun
@@ -56,7 +57,9 @@ def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the cells, print a table and record the runs; the status is 1 if any run is missing."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
+    )
     deadline = time.monotonic() + options.budget
     if not options.table and not is_of_committed_code(code_state()):
         logger.warning(UNCOMMITTED)
@@ -73,27 +76,46 @@ def main(arguments: list[str] | None = None) -> int:
             missing += 1
     print(table(options.out))
     if options.record:
-        print(f"{options.record}: added {len(record(options.out, options.record))} runs")
+        print(
+            f"{options.record}: added {len(record(options.out, options.record))} runs"
+        )
     return 1 if missing else 0
 
 
 def cells(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
     """Return names and overrides of the runs of this part, in order."""
     part, num_parts = options.part
-    overrides = quote_numeric_choices([*options.overrides, "tracking=none", "skip_recorded=false"])
+    overrides = quote_numeric_choices(
+        [*options.overrides, "tracking=none", "skip_recorded=false"]
+    )
     groups: dict[str, list[list[str]]] = {}
     for job in jobs(options.experiment, overrides):
         key = first_training(composed(job)) if options.share_first else None
         groups.setdefault(key or cell_name(job), []).append(job)
     chosen = list(groups.values())[part::num_parts]
-    return [cell for group in chosen for cell in (_shared(group, options) or _named(group))]
+    return [
+        cell for group in chosen for cell in (_shared(group, options) or _named(group))
+    ]
 
 
 def first_training(config: DictConfig) -> str | None:
     """Return the settings that determine the first training; ``None`` if it cannot be shared."""
-    if config.method.reasoner is not None or not config.em.iterations or config.training.turns:
+    if (
+        config.method.reasoner is not None
+        or not config.em.iterations
+        or config.training.turns
+    ):
         return None
-    keys = ["data", "literals", "split", "ratio", "model", "ensemble", "seed", "split_seed"]
+    keys = [
+        "data",
+        "literals",
+        "split",
+        "ratio",
+        "model",
+        "ensemble",
+        "seed",
+        "split_seed",
+    ]
     return OmegaConf.to_yaml(OmegaConf.masked_copy(config, keys), resolve=True)
 
 
@@ -104,7 +126,10 @@ def cell_name(job: list[str]) -> str:
         chosen.pop(key, None)
     first = [chosen.pop("data", "data"), chosen.pop("ratio", "").strip("'")]
     first.append(f"s{chosen.pop('split_seed', 0)}")
-    rest = [re.sub(r"[^\w.]+", "_", value).strip("_") or "usual" for value in chosen.values()]
+    rest = [
+        re.sub(r"[^\w.]+", "_", value).strip("_") or "usual"
+        for value in chosen.values()
+    ]
     return "-".join(part for part in [*first, *rest] if part)
 
 
@@ -119,14 +144,22 @@ def _shared(
     if len(group) < 2 or not options.share_first:
         return None
     # the jobs of a group have the same settings for the first training
-    first = [text for text in group[0] if not text.startswith(("em", "protocol=", "rule"))]
+    first = [
+        text for text in group[0] if not text.startswith(("em", "protocol=", "rule"))
+    ]
     kept = [text for text in first if not text.startswith("variant=")]
-    digest = hashlib.sha256(str(first_training(composed(group[0]))).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(
+        str(first_training(composed(group[0]))).encode()
+    ).hexdigest()[:8]
     name = f"{cell_name(kept)}-first-{digest}"
     checkpoint = options.out / name / CHECKPOINT_FILE
     later = [[*job, f"initial_from={checkpoint}"] for job in group]
     named = [(cell_name(job), there) for job, there in zip(group, later, strict=True)]
-    alone = ["em=none", "em.iterations=0", "rule=none"]  # the experiment may set iterations itself
+    alone = [
+        "em=none",
+        "em.iterations=0",
+        "rule=none",
+    ]  # the experiment may set iterations itself
     return [(name, [*kept, *_model(group[0]), *alone]), *named]
 
 
@@ -142,9 +175,11 @@ def run(overrides: list[str], folder: Path) -> None:
 
     config = composed(overrides)
     if (folder / METRICS_FILE).exists():
-        text = OmegaConf.to_yaml(config, resolve=True)
-        if (folder / CONFIG_FILE).read_text(encoding="utf-8") != text:
-            raise UserError(f"{folder} holds a run of another configuration; choose another folder")
+        recorded = OmegaConf.to_container(read_config(folder))
+        if recorded != OmegaConf.to_container(config, resolve=True):
+            raise UserError(
+                f"{folder} holds a run of another configuration; choose another folder"
+            )
         return
     logger.info("%s: %s", folder.name, " ".join(overrides))
     run_job(config, folder)
@@ -152,7 +187,9 @@ def run(overrides: list[str], folder: Path) -> None:
 
 def table(out: Path) -> str:
     """Return a table with one line per recorded run."""
-    lines = ["run  hit@1  hit@10  mrr  mr  joint-hit@1  train-s  search-s  joint-s  peak-MB"]
+    lines = [
+        "run  hit@1  hit@10  mrr  mr  joint-hit@1  train-s  search-s  joint-s  peak-MB"
+    ]
     for file in sorted(out.glob(f"*/{METRICS_FILE}")):
         lines.append(_row(file.parent.name, json.loads(file.read_text())))
     return "\n".join(lines)
@@ -163,11 +200,13 @@ def _row(name: str, metrics: dict[str, Any]) -> str:
     joint = f"{last['joint']['hit@1']:.4f}" if last["joint"] else "-"
     seconds = [entry["seconds"] for entry in metrics["history"]]
     spent = "  ".join(
-        f"{sum(entry[part] for entry in seconds):.2f}" for part in ("neural", "search", "joint")
+        f"{sum(entry[part] for entry in seconds):.2f}"
+        for part in ("neural", "search", "joint")
     )
     forms = {"hit@1": "{:.4f}", "hit@10": "{:.4f}", "mrr": "{:.4f}", "mr": "{:.1f}"}
     values = "  ".join(
-        "n/a" if final[key] is None else form.format(final[key]) for key, form in forms.items()
+        "n/a" if final[key] is None else form.format(final[key])
+        for key, form in forms.items()
     )
     return f"{name}  {values}  {joint}  {spent}  {metrics['peak_memory_mb']:.0f}"
 
@@ -181,22 +220,39 @@ def record(out: Path, study: Path) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m experiments batch", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments batch", description=__doc__
+    )
     parser.add_argument("experiment", help="an option of conf/experiment")
     parser.add_argument("overrides", nargs="*", help="as for run.py -m")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the run folders")
     parser.add_argument(
-        "--part", type=_part, default="0/1", help="which of the groups: i/n, i from 0 to n - 1"
+        "--out", type=Path, required=True, help="folder of the run folders"
     )
-    parser.add_argument("--share-first", action="store_true", help="train first models once")
-    parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
-    parser.add_argument("--table", action="store_true", help="run nothing, only print and record")
-    parser.add_argument("--record", type=Path, help="folder of a study to add finished runs to")
+    parser.add_argument(
+        "--part",
+        type=_part,
+        default="0/1",
+        help="which of the groups: i/n, i from 0 to n - 1",
+    )
+    parser.add_argument(
+        "--share-first", action="store_true", help="train first models once"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=1e9, help="seconds to start cells in"
+    )
+    parser.add_argument(
+        "--table", action="store_true", help="run nothing, only print and record"
+    )
+    parser.add_argument(
+        "--record", type=Path, help="folder of a study to add finished runs to"
+    )
     return parser
 
 
 def _part(text: str) -> tuple[int, int]:
     part, _, num_parts = text.partition("/")
     if not (part.isdecimal() and num_parts.isdecimal() and int(part) < int(num_parts)):
-        raise argparse.ArgumentTypeError(f"it must be i/n with i from 0 to n - 1, got {text}")
+        raise argparse.ArgumentTypeError(
+            f"it must be i/n with i from 0 to n - 1, got {text}"
+        )
     return int(part), int(num_parts)

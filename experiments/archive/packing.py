@@ -60,14 +60,18 @@ def packed_runs(folder: Path, name: str | None = None) -> dict[str, PackedRun]:
     """
     if is_study(folder):
         if name is not None:
-            raise DataError(f"{folder} is a study: its runs keep their names, so omit --name.")
+            raise DataError(
+                f"{folder} is a study: its runs keep their names, so omit --name."
+            )
         return {run.name: _packed_again(run) for run in read_study(folder)}
     check_finished(folder)
     packed = pack_run(folder)
     title = folder.resolve().name
     name = name or (packed.entry["name"] if UNTITLED.fullmatch(title) else title)
     name = name if "/" not in str(name) else name.replace("/", "_")
-    return {name: PackedRun({"run": checked_name(name), **packed.entry}, packed.details)}
+    return {
+        name: PackedRun({"run": checked_name(name), **packed.entry}, packed.details)
+    }
 
 
 def checked_name(name: str) -> str:
@@ -105,7 +109,9 @@ def pack_run(folder: Path) -> PackedRun:
     if params != flat_params(config):
         entry["params"] = params
     history = metrics.get("history", [])
-    entry["metrics"] = {key: None if key == "history" else metrics[key] for key in metrics}
+    entry["metrics"] = {
+        key: None if key == "history" else metrics[key] for key in metrics
+    }
     details = {
         HISTORY: "".join(_line(item) for item in history).encode(),
         SERIES: _series(folder),
@@ -146,7 +152,9 @@ def restore_run(run: StudyRun, folder: Path) -> None:
     }
     checksum = run.links_checksum
     others = {} if checksum is None else {LINKS_CHECKSUM: np.array(checksum)}
-    write_checked_yaml(folder / CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(run.config)))
+    write_checked_yaml(
+        folder / CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(run.config))
+    )
     write_checked_json(folder / METRICS_FILE, metrics)
     write_atomic(folder / SERIES_FILE, series)
     if ranks:
@@ -156,7 +164,11 @@ def restore_run(run: StudyRun, folder: Path) -> None:
 
 
 def _packed_again(run: StudyRun) -> PackedRun:
-    entry = {key: value for key, value in run.entry.items() if key not in ("details", "digest")}
+    entry = {
+        key: value
+        for key, value in run.entry.items()
+        if key not in ("details", "digest")
+    }
     return PackedRun(entry, {name: run.detail(name) for name in run.entry["details"]})
 
 
@@ -176,7 +188,11 @@ def _ranks(folder: Path) -> tuple[dict[str, bytes], str | None]:
         return {}, None
     arrays, checksum = read_ranks(folder)
     try:
-        kept = {f"{name}.npy": encoded_ranks(arrays[name]) for name in RANKS_KEPT if name in arrays}
+        kept = {
+            f"{name}.npy": encoded_ranks(arrays[name])
+            for name in RANKS_KEPT
+            if name in arrays
+        }
     except ValueError as error:
         raise DataError(f"{path} is damaged: {error}.") from error
     return kept, checksum

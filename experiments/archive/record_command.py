@@ -42,15 +42,21 @@ def _add(options: argparse.Namespace) -> int:
     for place in places:
         found = packed_runs(place, options.name)
         for name in found.keys() & packed.keys():
-            raise DataError(f"Two of the runs are named {name}. Add them one by one with --name.")
+            raise DataError(
+                f"Two of the runs are named {name}. Add them one by one with --name."
+            )
         packed |= found
     folder = study_folder(options.study)
     with writing(folder):
         added = add_runs(folder, packed, options.replace)
     for name in added:
         tags = packed[name].entry["tags"]
-        is_reported = is_of_committed_code({"commit": "unknown", "dirty": "unknown", **tags})
-        remark = "" if is_reported else " (not in reports: it was made by uncommitted code)"
+        is_reported = is_of_committed_code(
+            {"commit": "unknown", "dirty": "unknown", **tags}
+        )
+        remark = (
+            "" if is_reported else " (not in reports: it was made by uncommitted code)"
+        )
         print(f"added {name}{remark}")
     print(f"{folder}: {len(added)} added, {len(packed) - len(added)} already recorded")
     return 0
@@ -108,7 +114,9 @@ def _bench(options: argparse.Namespace) -> int:
 def _studies(names: Sequence[str]) -> list[Path]:
     found = [study_folder(name) for name in names] or find_studies([EXPERIMENTS])
     if not found:
-        raise DataError(f"{EXPERIMENTS} has no recorded runs. Add runs with record add.")
+        raise DataError(
+            f"{EXPERIMENTS} has no recorded runs. Add runs with record add."
+        )
     return found
 
 
@@ -120,28 +128,45 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add = commands.add_parser("add", help="add finished runs: record add STUDY RUN ...")
-    add.add_argument("study", metavar="STUDY", help="the study, created if it is missing")
     add.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="folders of runs, sweeps or studies"
+        "study", metavar="STUDY", help="the study, created if it is missing"
+    )
+    add.add_argument(
+        "runs",
+        nargs="+",
+        type=Path,
+        metavar="RUN",
+        help="folders of runs, sweeps or studies",
     )
     add.add_argument("--name", help="name of the run (default: the name of its folder)")
     add.add_argument(
-        "--replace", action="store_true", help="replace runs of the study that have these names"
+        "--replace",
+        action="store_true",
+        help="replace runs of the study that have these names",
     )
     add.set_defaults(run=_add)
-    restore = commands.add_parser("restore", help="write the files of runs into a new folder")
+    restore = commands.add_parser(
+        "restore", help="write the files of runs into a new folder"
+    )
     restore.add_argument("study", metavar="STUDY")
     restore.add_argument(
-        "name", nargs="?", metavar="NAME", help="name of the run, see record list; default: all"
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="name of the run, see record list; default: all",
     )
-    restore.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    restore.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="a new folder"
+    )
     restore.set_defaults(run=_restore)
     for name, run, summary in (
         ("list", _list, "list studies, or the runs of some studies with their scores"),
         ("check", _check, "verify every value of the studies against its checksum"),
     ):
         command = commands.add_parser(name, help=summary)
-        command.add_argument("studies", nargs="*", metavar="STUDY", help="default: all studies")
+        command.add_argument(
+            "studies", nargs="*", metavar="STUDY", help="default: all studies"
+        )
         command.set_defaults(run=run)
     bench = commands.add_parser("bench", help="add measurements to experiments/speed")
     bench.add_argument(

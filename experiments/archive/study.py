@@ -110,7 +110,9 @@ class StudyRun:
             The ranks, infinity if a link has none; ``None`` if the run did not store such ranks.
         """
         name = f"{stage}_in_pool.npy"
-        return decoded_ranks(self.detail(name)) if name in self.entry["details"] else None
+        return (
+            decoded_ranks(self.detail(name)) if name in self.entry["details"] else None
+        )
 
     def detail(self, name: str) -> bytes:
         """Return the content of one detail, verified.
@@ -118,7 +120,9 @@ class StudyRun:
         Raises:
             DataError: If the detail is missing or damaged.
         """
-        return read_detail(self.study, f"{self.name}/{name}", self.entry["details"].get(name))
+        return read_detail(
+            self.study, f"{self.name}/{name}", self.entry["details"].get(name)
+        )
 
 
 EXPERIMENTS = Path(__file__).resolve().parents[1]
@@ -139,7 +143,9 @@ def is_study(folder: Path) -> bool:
 
 def find_studies(roots: Iterable[Path]) -> list[Path]:
     """Return the studies at or directly below the roots, sorted."""
-    found = {path for root in roots for path in (root, *root.glob("*")) if is_study(path)}
+    found = {
+        path for root in roots for path in (root, *root.glob("*")) if is_study(path)
+    }
     return sorted(found)
 
 
@@ -178,7 +184,9 @@ def study_frame(folder: Path | str) -> "pd.DataFrame":
 
     shown = ("run", *(key for key in HEADER if key != "params"), "links", "config")
     runs = read_study(folder)
-    rows = [{key: run.entry[key] for key in shown} | {"metrics": run.scores} for run in runs]
+    rows = [
+        {key: run.entry[key] for key in shown} | {"metrics": run.scores} for run in runs
+    ]
     return pd.json_normalize(rows)
 
 
@@ -194,7 +202,9 @@ def series_frame(folder: Path | str) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["run", "step", "time", "metric", "value"])
 
 
-def add_runs(folder: Path, packed: Mapping[str, PackedRun], replace: bool = False) -> list[str]:
+def add_runs(
+    folder: Path, packed: Mapping[str, PackedRun], replace: bool = False
+) -> list[str]:
     """Add runs to a study.
 
     If the process is killed, the study stays readable: details are written before the lines that
@@ -215,7 +225,11 @@ def add_runs(folder: Path, packed: Mapping[str, PackedRun], replace: bool = Fals
     with FileLock(folder / LOCK):
         kept = {run.name: run for run in read_study(folder)} if is_study(folder) else {}
         signed = {name: run.signed() for name, run in packed.items()}
-        old = {name for name in signed.keys() & kept.keys() if kept[name].entry == signed[name]}
+        old = {
+            name
+            for name in signed.keys() & kept.keys()
+            if kept[name].entry == signed[name]
+        }
         replaced = (signed.keys() & kept.keys()) - old
         if replaced and not replace:
             raise DataError(
@@ -228,10 +242,16 @@ def add_runs(folder: Path, packed: Mapping[str, PackedRun], replace: bool = Fals
         members: dict[str, bytes] = {}
         for name, run in kept.items():
             if name not in replaced:
-                members |= {f"{name}/{part}": run.detail(part) for part in run.entry["details"]}
+                members |= {
+                    f"{name}/{part}": run.detail(part) for part in run.entry["details"]
+                }
         for name in added:
-            members |= {f"{name}/{part}": text for part, text in packed[name].details.items()}
-        entries = {name: run.entry for name, run in kept.items() if name not in replaced}
+            members |= {
+                f"{name}/{part}": text for part, text in packed[name].details.items()
+            }
+        entries = {
+            name: run.entry for name, run in kept.items() if name not in replaced
+        }
         if replaced:
             write_lines(folder, entries)
         write_details(folder, members)

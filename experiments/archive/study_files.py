@@ -46,7 +46,9 @@ class PackedRun:
 
     def signed(self) -> dict[str, Any]:
         """Return the line with the checksums of the details and its own digest."""
-        details = {name: sha256(content) for name, content in sorted(self.details.items())}
+        details = {
+            name: sha256(content) for name, content in sorted(self.details.items())
+        }
         entry = {**self.entry, "details": details}
         return {**entry, "digest": digest(entry)}
 
@@ -61,7 +63,9 @@ def read_lines(folder: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise DataError(f"{folder} has no recorded runs: {path} cannot be read.") from error
+        raise DataError(
+            f"{folder} has no recorded runs: {path} cannot be read."
+        ) from error
     entries = [_entry(path, number, line) for number, line in enumerate(lines, start=1)]
     names = [entry["run"] for entry in entries]
     if names != sorted(set(names)):
@@ -82,7 +86,9 @@ def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 def write_lines(folder: Path, entries: Mapping[str, dict[str, Any]]) -> None:
     """Write the lines of a study, by name."""
-    lines = [json.dumps(entries[name], ensure_ascii=False) + "\n" for name in sorted(entries)]
+    lines = [
+        json.dumps(entries[name], ensure_ascii=False) + "\n" for name in sorted(entries)
+    ]
     write_atomic(folder / RUNS_FILE, "".join(lines))
 
 
@@ -97,7 +103,9 @@ def read_detail(folder: Path, name: str, checksum: str | None) -> bytes:
         content = _archive(path).read(name)
     # zipfile and zlib raise many kinds of errors for damaged files
     except Exception as error:
-        raise DataError(f"{path} is damaged: {name} cannot be read ({error}). {FIX}") from error
+        raise DataError(
+            f"{path} is damaged: {name} cannot be read ({error}). {FIX}"
+        ) from error
     if sha256(content) != checksum:
         raise DataError(f"{path} is damaged: {name} has another checksum. {FIX}")
     return content

@@ -57,7 +57,9 @@ class Mean:
         place = (self.data, self.ratio)
         found = runs.of(self.method, self.method.usable(protocol), *place)
         if self.shared and found:
-            others = [(method, method.usable(protocol), *place) for method in self.shared]
+            others = [
+                (method, method.usable(protocol), *place) for method in self.shared
+            ]
             found = on_splits(found, runs.shared_splits(others))
         cell = cell_of(found, self.path)
         return cell.mean if cell else None
@@ -72,7 +74,10 @@ class Minus:
 
     def value(self, runs: Runs, protocol: str) -> float | None:
         """Return the difference."""
-        first, second = self.first.value(runs, protocol), self.second.value(runs, protocol)
+        first, second = (
+            self.first.value(runs, protocol),
+            self.second.value(runs, protocol),
+        )
         return None if first is None or second is None else first - second
 
 
@@ -141,10 +146,16 @@ class OnEverySplit:
 
     def holds(self, runs: Runs, protocol: str) -> bool | None:
         """Compare both rankings of each run."""
-        found = runs.of(self.method, self.method.usable(protocol), self.data, self.ratio)
-        before, after = (values_at(found, f"{stage}.hit@1") for stage in ("initial", "final"))
+        found = runs.of(
+            self.method, self.method.usable(protocol), self.data, self.ratio
+        )
+        before, after = (
+            values_at(found, f"{stage}.hit@1") for stage in ("initial", "final")
+        )
         pairs = zip(before, after, strict=True)
-        return every([None if a is None or b is None else b - a > TIE for a, b in pairs])
+        return every(
+            [None if a is None or b is None else b - a > TIE for a, b in pairs]
+        )
 
 
 @dataclass(frozen=True)
@@ -228,7 +239,11 @@ class Claim:
     def study(self) -> str:
         """The study whose runs are preferred: that of the table or figure, or Table 1."""
         kind, _, number = self.place.partition(" ")
-        by_kind = {"Table": f"table{number}", "Fig.": f"figure{number}", "Appendix": "figure7"}
+        by_kind = {
+            "Table": f"table{number}",
+            "Fig.": f"figure{number}",
+            "Appendix": "figure7",
+        }
         return by_kind.get(kind, "table1")
 
     def results(self, runs: Runs, protocol: str) -> Iterator[Result]:

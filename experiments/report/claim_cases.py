@@ -63,7 +63,9 @@ def better(
     return tuple(cases)
 
 
-def differs(first: Method, second: Method, bound: float, places: Places) -> tuple[Case, ...]:
+def differs(
+    first: Method, second: Method, bound: float, places: Places
+) -> tuple[Case, ...]:
     """Return the cases that check whether two methods differ significantly on every split."""
     return tuple(
         Case(
@@ -104,7 +106,9 @@ def gains(
     cases = []
     for ratio in ratios:
         before, after = before_and_after(method, ratio)
-        cases.append(Case(percent(ratio), (Above(after, before, by, expected=expected),)))
+        cases.append(
+            Case(percent(ratio), (Above(after, before, by, expected=expected),))
+        )
     return tuple(cases)
 
 
@@ -127,7 +131,9 @@ def at_iteration(part: str, iteration: str, ratio: float) -> Mean:
 
 def varied(symbol: str, value: int, ratio: float, path: str = HIT) -> Mean:
     """Return a metric on zh with a value of K or N, on splits that all values share."""
-    shared = tuple(method for (other, _), method in SENSITIVITY.items() if other == symbol)
+    shared = tuple(
+        method for (other, _), method in SENSITIVITY.items() if other == symbol
+    )
     return Mean(SENSITIVITY[symbol, value], ZH, ratio, path, shared)
 
 
@@ -136,7 +142,9 @@ def sensitivity(symbol: str, values: Sequence[int], ratio: float) -> Spread:
     return Spread(tuple(varied(symbol, value, ratio) for value in values))
 
 
-def stable(symbol: str, values: Sequence[int], *, expected: bool = True) -> tuple[Case, ...]:
+def stable(
+    symbol: str, values: Sequence[int], *, expected: bool = True
+) -> tuple[Case, ...]:
     """Return the cases that check whether Hit@1 hardly depends on K or N, or does."""
     cases = []
     for ratio in SENSITIVITY_RATIOS:

@@ -80,30 +80,49 @@ NOTE = (
 )
 
 
-TEN_ITERATIONS = tuple(MODELS[model, 10] for model in ("rrea", "dual_amn", "alinet", "iptranse"))
+TEN_ITERATIONS = tuple(
+    MODELS[model, 10] for model in ("rrea", "dual_amn", "alinet", "iptranse")
+)
 """The models of the paper's Figure 4 with ten EM iterations, as in the paper (IPTransE: 30)."""
 
 SUP, SEMI = WITH_RULE["sup", "avoid_conflict"], WITH_RULE["semi", "avoid_conflict"]
 dbp15k, everywhere = partial(better, places=DBP15K_CELLS), partial(better, places=CELLS)
 
 CLAIMS = (
-    Claim("EMEA at 5% ≈ RREA at 20%", "Results (1)", tuple(map(five_like_twenty, DATASETS))),
+    Claim(
+        "EMEA at 5% ≈ RREA at 20%",
+        "Results (1)",
+        tuple(map(five_like_twenty, DATASETS)),
+    ),
     Claim("EMEA beats RREA in every cell", "Results (1)", everywhere(EMEA, RREA)),
-    Claim("fewer labels, larger lift", "Results (1)", tuple(map(larger_lift, DATASETS))),
+    Claim(
+        "fewer labels, larger lift", "Results (1)", tuple(map(larger_lift, DATASETS))
+    ),
     Claim("EMEA beats PARIS in every cell", "Results (2)", everywhere(EMEA, PARIS)),
     Claim(
-        "EMEA beats PARIS, among all targets", "Results (2)", everywhere(EMEA, PARIS, pool="all")
+        "EMEA beats PARIS, among all targets",
+        "Results (2)",
+        everywhere(EMEA, PARIS, pool="all"),
     ),
     Claim("RREA beats PARIS in every cell", "Results (3)", everywhere(RREA, PARIS)),
     Claim(
-        "RREA beats PARIS, among all targets", "Results (3)", everywhere(RREA, PARIS, pool="all")
+        "RREA beats PARIS, among all targets",
+        "Results (3)",
+        everywhere(RREA, PARIS, pool="all"),
     ),
     Claim("EMEA beats PRASE in every cell", "Results (4)", everywhere(EMEA, PRASE)),
     Claim(
-        "EMEA beats PRASE, among all targets", "Results (4)", everywhere(EMEA, PRASE, pool="all")
+        "EMEA beats PRASE, among all targets",
+        "Results (4)",
+        everywhere(EMEA, PRASE, pool="all"),
     ),
     Claim("PRASE beats PARIS in every cell", "Results (4)", everywhere(PRASE, PARIS)),
-    Claim("PRASE is below RREA in some cell", "Results (4)", dbp15k(RREA, PRASE), anywhere=True),
+    Claim(
+        "PRASE is below RREA in some cell",
+        "Results (4)",
+        dbp15k(RREA, PRASE),
+        anywhere=True,
+    ),
     Claim(
         "EMEA differs from RREA, p < 0.01 on every split",
         "Table 1",
@@ -122,7 +141,12 @@ CLAIMS = (
     Claim(
         "MinMax scaling is a poor normaliser",
         "Footnote 1",
-        better(EMEA, EMEA_MIN_MAX, tuple((ZH, ratio) for ratio in (0.01, 0.05, 0.3)), by=STABLE),
+        better(
+            EMEA,
+            EMEA_MIN_MAX,
+            tuple((ZH, ratio) for ratio in (0.01, 0.05, 0.3)),
+            by=STABLE,
+        ),
     ),
     Claim("EMEA lifts semi-supervised RREA", "Table 2", dbp15k(EMEA_SEMI, RREA_SEMI)),
     Claim(
@@ -144,7 +168,11 @@ CLAIMS = (
         ),
     ),
     Claim("EMEA beats the model and PARIS", "Fig. 4", beats_both_parts("test")),
-    Claim("EMEA beats the model and PARIS, among all targets", "Fig. 4", beats_both_parts("all")),
+    Claim(
+        "EMEA beats the model and PARIS, among all targets",
+        "Fig. 4",
+        beats_both_parts("all"),
+    ),
     Claim(
         "better models, better results",
         "Fig. 4",
@@ -157,7 +185,10 @@ CLAIMS = (
             Case(
                 f"zh {percent(ratio)}",
                 tuple(
-                    Above(at_iteration(part, "last", ratio), at_iteration(part, "0", ratio))
+                    Above(
+                        at_iteration(part, "last", ratio),
+                        at_iteration(part, "0", ratio),
+                    )
                     for part in ("neural", "joint")
                 ),
             )
@@ -171,9 +202,13 @@ CLAIMS = (
             Case(
                 f"zh {percent(ratio)}",
                 (
-                    Above(at_iteration("joint", "0", ratio), at_iteration("neural", "0", ratio)),
                     Above(
-                        at_iteration("neural", "last", ratio), at_iteration("joint", "last", ratio)
+                        at_iteration("joint", "0", ratio),
+                        at_iteration("neural", "0", ratio),
+                    ),
+                    Above(
+                        at_iteration("neural", "last", ratio),
+                        at_iteration("joint", "last", ratio),
                     ),
                 ),
             )
@@ -216,7 +251,10 @@ CLAIMS = (
             Claim(
                 f"fewer labels, more sensitive to K{remark}",
                 "Fig. 7",
-                tuple(more_sensitive(*pair, symbol) for pair in pairwise(SENSITIVITY_RATIOS)),
+                tuple(
+                    more_sensitive(*pair, symbol)
+                    for pair in pairwise(SENSITIVITY_RATIOS)
+                ),
             ),
             Claim(
                 f"K = 50 more effective than 10, if slightly{remark}",
@@ -237,15 +275,24 @@ CLAIMS = (
                 percent(ratio),
                 (
                     Above(
-                        predictions("mean", "oracle", ratio), predictions("mean", "initial", ratio)
+                        predictions("mean", "oracle", ratio),
+                        predictions("mean", "initial", ratio),
                     ),
                 ),
             )
             for ratio in RATIOS
         ),
     ),
-    Claim("more labels, more compatible", "Fig. 8", changes_with_labels("mean", grows=True)),
-    Claim("more labels, fewer conflicts", "Fig. 8", changes_with_labels("conflicts", grows=False)),
+    Claim(
+        "more labels, more compatible",
+        "Fig. 8",
+        changes_with_labels("mean", grows=True),
+    ),
+    Claim(
+        "more labels, fewer conflicts",
+        "Fig. 8",
+        changes_with_labels("conflicts", grows=False),
+    ),
 )
 
 
@@ -263,12 +310,19 @@ def claim_rows(table: pd.DataFrame, only_run: bool = False) -> list[list[str]]:
     views = {claim.study: Runs(table, claim.study) for claim in CLAIMS}
     rows = []
     for claim in CLAIMS:
-        found = {protocol: list(claim.results(views[claim.study], protocol)) for protocol in BOTH}
+        found = {
+            protocol: list(claim.results(views[claim.study], protocol))
+            for protocol in BOTH
+        }
         verdicts = [verdict(results) for results in found.values()]
-        unknown = sum(holds is None for results in found.values() for _, holds in results)
+        unknown = sum(
+            holds is None for results in found.values() for _, holds in results
+        )
         if only_run and set(verdicts) == {NOT_RUN}:
             continue
-        rows.append([claim.text, claim.place, *verdicts, str(unknown or ""), _failures(found)])
+        rows.append(
+            [claim.text, claim.place, *verdicts, str(unknown or ""), _failures(found)]
+        )
     return rows
 
 
@@ -292,7 +346,9 @@ def _failures(found: dict[str, list[Result]]) -> str:
     first, *others = failed.values()
     if first and all(names == first for names in others):
         return f"both: {_some(first)}"
-    return "; ".join(f"{protocol}: {_some(names)}" for protocol, names in failed.items() if names)
+    return "; ".join(
+        f"{protocol}: {_some(names)}" for protocol, names in failed.items() if names
+    )
 
 
 def _some(names: list[str]) -> str:

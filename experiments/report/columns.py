@@ -39,6 +39,7 @@ class Measured:
         same_splits_as: Only use splits on which this method was run, too.
         largest: Show the maximum over runs instead of the mean.
         own_first: Ignore the runs of other studies if there are runs of this study.
+        own_only: Ignore the runs of other studies, which may be of other versions.
         empty: The text if there is no run.
         counts: Whether a row with a value in this column is shown even if it has no other.
         in_csv: Whether the cells go to the study's ``results.csv``.
@@ -59,6 +60,7 @@ class Measured:
     same_splits_as: Method | None = None
     largest: bool = False
     own_first: bool = False
+    own_only: bool = False
     empty: str = NOT_RUN
     counts: bool = True
     in_csv: bool = True
@@ -67,7 +69,9 @@ class Measured:
         """Fill the cell from the runs of the method."""
         row = scope.row
         method = row.fill[self.method] if isinstance(self.method, str) else self.method
-        protocol = self.protocol or (method.usable(row.protocol) if method else row.protocol)
+        protocol = self.protocol or (
+            method.usable(row.protocol) if method else row.protocol
+        )
         method = method or row.method
         assert method is not None
         if protocol not in method.protocols:
@@ -75,10 +79,16 @@ class Measured:
         found = self.runs(scope, method, protocol)
         cell = cell_of(found, self._path(row))
         if cell and self.largest and cell.mean is not None:
-            cell = cell._replace(mean=max(v for v in values_at(found, self._path(row)) if v))
+            cell = cell._replace(
+                mean=max(v for v in values_at(found, self._path(row)) if v)
+            )
         ratio = self.ratio or row.ratio
         is_printed = self.pool == "test" and not self.path and self.stage is None
-        printed = scope.paper.get((row.data, ratio or 0.0, method.paper), {}) if is_printed else {}
+        printed = (
+            scope.paper.get((row.data, ratio or 0.0, method.paper), {})
+            if is_printed
+            else {}
+        )
         metric = self.metric if self.stage is None else f"{self.stage}.{self.metric}"
         line = {
             "metric": self._path(row) if self.path else metric,
@@ -102,14 +112,17 @@ class Measured:
         found = scope.runs.of(method, protocol, *place)
         if self.same_splits_as is not None:
             other = self.same_splits_as
-            seeds = {run.split_seed for run in scope.runs.of(other, other.usable(protocol), *place)}
+            seeds = {
+                run.split_seed
+                for run in scope.runs.of(other, other.usable(protocol), *place)
+            }
             found = on_splits(found, seeds)
         if scope.kept is not None:
             found = on_splits(found, scope.kept)
         if self.split is not None:
             found = on_splits(found, {self.split})
         own = [run for run in found if run.row["is_own"]]
-        return own if self.own_first and own else found
+        return own if self.own_only or (self.own_first and own) else found
 
     def _path(self, row: Row) -> str:
         if self.path:
@@ -123,7 +136,11 @@ class Measured:
         if cell.mean is None:
             return NOT_APPLICABLE
         form = self.form or FORMATS.get(self.metric, "{:.3f}")
-        spread = f" ± {form.format(cell.spread)}" if cell.num_runs > 1 and self.spread else ""
+        spread = (
+            f" ± {form.format(cell.spread)}"
+            if cell.num_runs > 1 and self.spread
+            else ""
+        )
         return f"{form.format(cell.mean)}{spread}{fewer_splits(cell, splits)}"
 
 
@@ -222,7 +239,9 @@ class Difference:
     def entry(self, scope: Scope) -> Entry:
         """Subtract the second column; the cell is empty if one of the two has no number."""
         first, second = (
-            (scope.done[column] if isinstance(column, str) else column.entry(scope)).number
+            (
+                scope.done[column] if isinstance(column, str) else column.entry(scope)
+            ).number
             for column in (self.of, self.minus)
         )
         if first is None or second is None:
@@ -257,7 +276,9 @@ def verdict(line: Mapping[str, Any]) -> str:
     if paper is None or cell.mean is None:
         return ""
     allowed = MR_TOLERANCE * paper if line["metric"] == "mr" else TOLERANCE
-    if round(abs(cell.mean - paper) - allowed, 9) <= 0:  # 0.52 - 0.5 exceeds 0.02 by rounding
+    if (
+        round(abs(cell.mean - paper) - allowed, 9) <= 0
+    ):  # 0.52 - 0.5 exceeds 0.02 by rounding
         return "within"
     return "above" if cell.mean > paper else "below"
 
@@ -293,7 +314,9 @@ class SplitPValue:
     def entry(self, scope: Scope) -> Entry:
         """Test the means of the splits that both methods were run on."""
         place = (scope.row.data, scope.row.ratio)
-        first, second = (scope.runs.of(*one, *place) for one in (self.first, self.second))
+        first, second = (
+            scope.runs.of(*one, *place) for one in (self.first, self.second)
+        )
         p = p_over_splits(first, second, self.path)
         return Entry(shown_p([] if p is None else [p]), number=p)
 
@@ -329,4 +352,6 @@ class Count:
         """Count the runs of the named columns."""
         cells = [scope.done[title].cell for title in self.of]
         numbers = [cell.num_runs if cell else 0 for cell in cells]
-        return Entry(", ".join(map(str, numbers if len(set(numbers)) > 1 else numbers[:1])))
+        return Entry(
+            ", ".join(map(str, numbers if len(set(numbers)) > 1 else numbers[:1]))
+        )

@@ -42,7 +42,9 @@ def reliability(runs: Runs) -> Spec:
         for pair in PAIRS
     }
     title = "Correct matches at each stated probability, four encoders"
-    return _chart(title, ("stated probability", "share correct"), panels, is_diagonal=True)
+    return _chart(
+        title, ("stated probability", "share correct"), panels, is_diagonal=True
+    )
 
 
 Curve = tuple[Mapping[str, Any], str, str, str]
@@ -60,9 +62,15 @@ def _values(runs: Runs, method: Method, pair: str) -> Mapping[str, Any] | None:
 def _points(curve: Curve) -> list[tuple[float, float]]:
     """Return the points of a curve; bins without entities have no numbers and are left out."""
     values, section, x, y = curve
-    places = range(sum(key.startswith(f"{section}.") and key.endswith(f".{x}") for key in values))
-    pairs = [(values[f"{section}.{i}.{x}"], values[f"{section}.{i}.{y}"]) for i in places]
-    return [(round(a, 4), round(b, 4)) for a, b in pairs if a is not None and b is not None]
+    places = range(
+        sum(key.startswith(f"{section}.") and key.endswith(f".{x}") for key in values)
+    )
+    pairs = [
+        (values[f"{section}.{i}.{x}"], values[f"{section}.{i}.{y}"]) for i in places
+    ]
+    return [
+        (round(a, 4), round(b, 4)) for a, b in pairs if a is not None and b is not None
+    ]
 
 
 def _chart(
@@ -82,7 +90,10 @@ def _chart(
     for channel, name in zip("xy", axes, strict=True):
         axis = {"field": channel, "type": "quantitative", "title": name}
         encoding[channel] = {**axis, "scale": {"domain": [0, 1]}}
-    straight = {"mark": {"type": "line", "strokeDash": [4, 4], "color": "#8a929c"}, **DIAGONAL}
+    straight = {
+        "mark": {"type": "line", "strokeDash": [4, 4], "color": "#8a929c"},
+        **DIAGONAL,
+    }
     straight["encoding"] = {channel: encoding[channel] for channel in "xy"}
     drawn = []
     for pair, curves in panels.items():
@@ -98,4 +109,10 @@ def _chart(
         }
         layers = [straight, line] if is_diagonal else [line]
         drawn.append({"title": pair, "layer": layers, "width": WIDTH, "height": HEIGHT})
-    return {"title": title, "concat": drawn, "columns": 3, "columnPadding": 30, "rowPadding": 6}
+    return {
+        "title": title,
+        "concat": drawn,
+        "columns": 3,
+        "columnPadding": 30,
+        "rowPadding": 6,
+    }

@@ -20,13 +20,16 @@ def fill(spec: TableSpec, runs: Runs, paper: PaperNumbers) -> Table:
     rows = spec.rows(runs) if callable(spec.rows) else spec.rows
     kept = _common_splits(spec, runs, rows)
     cells = [
-        _filled(spec, Scope(runs, paper, spec.splits or 0, row, kept.get(row))) for row in rows
+        _filled(spec, Scope(runs, paper, spec.splits or 0, row, kept.get(row)))
+        for row in rows
     ]
     if spec.splits is None:
         most = max((e.cell.num_runs for row in cells for e in row if e.cell), default=0)
         for place, row in enumerate(rows):  # cells with fewer splits than others say so
             if any(e.cell.num_runs < most for e in cells[place] if e.cell):
-                cells[place] = _filled(spec, Scope(runs, paper, most, row, kept.get(row)))
+                cells[place] = _filled(
+                    spec, Scope(runs, paper, most, row, kept.get(row))
+                )
     filled = tuple((row.labels, found) for row, found in zip(rows, cells, strict=True))
     if spec.known_only:
         filled = tuple(row for row in filled if any(map(is_known, row[1])))
@@ -48,7 +51,9 @@ def _filled(spec: TableSpec, scope: Scope) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _common_splits(spec: TableSpec, runs: Runs, rows: Sequence[Row]) -> dict[Row, frozenset[int]]:
+def _common_splits(
+    spec: TableSpec, runs: Runs, rows: Sequence[Row]
+) -> dict[Row, frozenset[int]]:
     """By row, the splits that it shares with the rows of its group, if they share any."""
     places = [spec.keys.index(title) for title in spec.common]
     if not places:
@@ -69,7 +74,9 @@ def _common_splits(spec: TableSpec, runs: Runs, rows: Sequence[Row]) -> dict[Row
     return kept
 
 
-def made_report(spec: StudySpec, table: pd.DataFrame, published: Path = EXPERIMENTS) -> Report:
+def made_report(
+    spec: StudySpec, table: pd.DataFrame, published: Path = EXPERIMENTS
+) -> Report:
     """Fill a study with recorded runs.
 
     Args:
@@ -100,10 +107,38 @@ def made_report(spec: StudySpec, table: pd.DataFrame, published: Path = EXPERIME
 def _part(section: Section, runs: Runs, paper: PaperNumbers) -> Part:
     spec = section.table
     table = fill(spec, runs, paper)
-    cells = [entry for _, row in table.rows for entry in row if spec.in_csv and entry.line]
+    cells = [
+        entry for _, row in table.rows for entry in row if spec.in_csv and entry.line
+    ]
     if spec.known_only:
         cells = [entry for entry in cells if is_known(entry)]
-    return Part(section.title, section.note, table, tuple(cells))
+    versions = versions_of(table, runs.table)
+    return Part(section.title, section.note, table, tuple(cells), versions)
+
+
+def versions_of(table: Table, runs: pd.DataFrame) -> str:
+    """Say from which commits the runs of a table are, by column if columns differ."""
+    shown = table.shown()
+    ids: dict[str, set[str]] = {title: set() for title in shown.titles}
+    for _, cells in shown.rows:
+        for title, entry in zip(shown.titles, cells, strict=True):
+            if entry.cell is not None:
+                ids[title].update(entry.cell.run_ids)
+    commits = {title: _commits(runs, used) for title, used in ids.items() if used}
+    if not commits:
+        return ""
+    if len(set(commits.values())) == 1:
+        return f"Commit of all runs: {next(iter(commits.values()))}."
+    columns: dict[str, list[str]] = {}
+    for title, found in commits.items():
+        columns.setdefault(found, []).append(title)
+    parts = [f"{', '.join(titles)}: {found}" for found, titles in columns.items()]
+    return f"Commits of the runs: {'; '.join(parts)}."
+
+
+def _commits(runs: pd.DataFrame, used: set[str]) -> str:
+    tags = runs[runs["run_id"].isin(used)]["tags"]
+    return ", ".join(sorted({short_commit(tag)[:8] for tag in tags}))
 
 
 def made_reports(table: pd.DataFrame, published: Path = EXPERIMENTS) -> list[Report]:

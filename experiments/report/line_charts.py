@@ -9,7 +9,15 @@ from emea.results.charts import COLOURS
 from experiments.report.drawing import Spec, framed
 from experiments.report.report import Table
 
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left")
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-left",
+)
 WIDTH, HEIGHT = 230, 190
 OPACITY = {
     "condition": {"test": "indexof(hidden, datum.series) >= 0", "value": 0.04},
@@ -102,7 +110,9 @@ def lines(chart: Chart, values: Sequence[Spec]) -> Spec:
     }
 
 
-def _panel(chart: Chart, name: str, values: Sequence[Spec], series: Sequence[str]) -> Spec:
+def _panel(
+    chart: Chart, name: str, values: Sequence[Spec], series: Sequence[str]
+) -> Spec:
     x = {
         "field": "x",
         "type": "ordinal",
@@ -151,4 +161,6 @@ def stacked(charts: Sequence[Spec]) -> Spec:
     rows = [chart for chart in charts if chart not in small]
     if small:  # charts with a single panel share a row
         rows.insert(0, {"hconcat": small, **apart} if len(small) > 1 else small[0])
-    return framed({"vconcat": rows, "spacing": 30, **apart} if len(rows) > 1 else dict(rows[0]))
+    return framed(
+        {"vconcat": rows, "spacing": 30, **apart} if len(rows) > 1 else dict(rows[0])
+    )

@@ -5,19 +5,21 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from emea.config.settings.data import RandomSplitSettings
-from emea.config.settings.em import (
+from emea.data.settings import RandomSplitSettings
+from emea.em.settings import (
     ALL_FEATURES,
     FEATURES,
-    OneToOneEMSettings,
+    IndependentSettings,
+    OneToOneSettings,
     OneToOneTwoWaySettings,
-    PaperEMSettings,
+    PaperSettings,
     TwoWaySettings,
 )
-from emea.config.settings.execution import RunSettings
-from emea.config.settings.method import AvoidConflictSettings, ParisRuleSettings
-from emea.config.settings.model import IndependentSettings, RREAEncoderSettings, StoppingSettings
+from emea.encoders.settings import RREASettings
+from emea.fit.settings import StoppingSettings
 from emea.results.recorded_run import RecordedRun
+from emea.rules.settings import AvoidConflictSettings, ParisRuleSettings
+from emea.run.settings import RunSettings
 
 
 def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
@@ -26,12 +28,12 @@ def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
 
 
 USUAL: dict[str, Any] = {
-    **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step"),
+    **_defaults(PaperSettings, "em", "iterations", "num_candidates", "m_step"),
     "em.sampling": "argmax",  # settings of earlier versions
     "em.two_way.tolerance": 0.002,
-    **_defaults(PaperEMSettings, "em", "ridge"),
-    "em.evidence": "candidates",  # and these two, too
-    "em.normaliser._target_": "SoftmaxNormaliser",
+    **_defaults(PaperSettings, "em", "ridge"),
+    "em.evidence": "candidates",  # and this one, too
+    **_defaults(PaperSettings, "em", "normaliser", "patience", "keep"),
     **_defaults(TwoWaySettings, "em.two_way", "max_candidates", "ridge"),
     **_defaults(ParisRuleSettings, "rule", "markov_blanket"),
     **_defaults(ParisRuleSettings, "rule.rules.paris", "markov_blanket"),
@@ -60,7 +62,7 @@ COMMON: dict[str, Any] = {
     "literals.name": "none",
     "literals.transliterate": "none",  # runs that are older than the setting
     "protocol.test_pool": False,  # a setting of earlier versions
-    **_defaults(RREAEncoderSettings, "model.encoder", "opposite_relations"),
+    **_defaults(RREASettings, "model.encoder", "opposite_relations"),
     **_defaults(StoppingSettings, "model.early_stopping", "held_out"),
 }
 """Settings that every run in a table has, with or without EM."""
@@ -69,7 +71,9 @@ BENCHMARK = "data.benchmark"
 """Says which part of a benchmark a run is; other runs lack it."""
 
 DUAL_PARTS: dict[str, Any] = {
-    **_defaults(TwoWaySettings, "em.two_way", "both_directions", "sweeps", "propagation"),
+    **_defaults(
+        TwoWaySettings, "em.two_way", "both_directions", "sweeps", "propagation"
+    ),
     **_defaults(TwoWaySettings, "em.two_way", "unmatched", "matched_inclusions"),
     "em.two_way.memory": 0.0,  # a setting of earlier versions
     **_defaults(
@@ -83,6 +87,9 @@ DUAL_PARTS: dict[str, Any] = {
     "em.two_way.features": str(list(FEATURES)),
 }
 """The settings of the complete ``em=dual``. Each ablation changes one of them."""
+
+NORMALISER_CLASS = "em.normaliser._target_"
+"""What ``em.normaliser`` was in earlier versions."""
 
 DEFAULTS: dict[str, Any] = {**COMMON, **USUAL, **DUAL_PARTS}
 """Values of these settings in runs that are older than the setting."""
@@ -159,11 +166,16 @@ PAPER = {"method": "emea", "em": "paper", "rule": "paris"}
 PARIS = Method("PARIS", "paris", (Source({"method": "paris"}),))
 PRASE = Method("PRASE", "prase", (Source({"method": "prase"}),))
 RREA = Method(
-    "RREA", "rrea", (Source({"method": "neural", **SUP}), Source({**PAPER, **SUP}, "initial"))
+    "RREA",
+    "rrea",
+    (Source({"method": "neural", **SUP}), Source({**PAPER, **SUP}, "initial")),
 )
 EMEA = Method("EMEA", "emea", (Source({**PAPER, **SUP}),), BOTH)
 DUAL = Method(
-    "em=dual", "", (Source({"method": "emea", "em": "dual", **SUP}),), usual=USUAL | DUAL_PARTS
+    "em=dual",
+    "",
+    (Source({"method": "emea", "em": "dual", **SUP}),),
+    usual=USUAL | DUAL_PARTS,
 )
 ONE_TO_ONE = Method(
     "em=one_to_one",
@@ -172,7 +184,7 @@ ONE_TO_ONE = Method(
     usual=USUAL
     | DUAL_PARTS
     | {
-        **_defaults(OneToOneEMSettings, "em", "iterations"),
+        **_defaults(OneToOneSettings, "em", "iterations"),
         **_defaults(OneToOneTwoWaySettings, "em.two_way", "ridge", "one_to_one"),
         "em.two_way.features": str(list(ALL_FEATURES)),
     },
@@ -188,7 +200,9 @@ THREE_RREA = Method(
     },
 )
 ENSEMBLE = replace(
-    THREE_RREA, label="four encoders", usual=THREE_RREA.usual | {LIGHTEA_MEMBER: "lightea"}
+    THREE_RREA,
+    label="four encoders",
+    usual=THREE_RREA.usual | {LIGHTEA_MEMBER: "lightea"},
 )
 STRUCTURE = Method(
     "structure only",
@@ -202,12 +216,20 @@ READ = {"literals.transliterate": "auto"}
 UNREAD = {"literals.transliterate": "never"}
 PARIS_NAMES = replace(PARIS, label="names", usual=USUAL | SIMILAR_NAMES | READ)
 UNREAD_PARIS_NAMES = replace(PARIS_NAMES, usual=PARIS_NAMES.usual | UNREAD)
-READ_NAMES = replace(ENSEMBLE, label="names", usual=ENSEMBLE.usual | SIMILAR_NAMES | READ)
+READ_NAMES = replace(
+    ENSEMBLE, label="names", usual=ENSEMBLE.usual | SIMILAR_NAMES | READ
+)
 UNREAD_NAMES = replace(
     READ_NAMES, label="names, not transliterated", usual=READ_NAMES.usual | UNREAD
 )
-LIGHTEA = (Source({"method": "emea", "em": "one_to_one", "model": "lightea", "training": "sup"}),)
-LIGHTEA_ONE_TO_ONE = Method("LightEA em=one_to_one", "", LIGHTEA, usual=ONE_TO_ONE.usual)
+LIGHTEA = (
+    Source(
+        {"method": "emea", "em": "one_to_one", "model": "lightea", "training": "sup"}
+    ),
+)
+LIGHTEA_ONE_TO_ONE = Method(
+    "LightEA em=one_to_one", "", LIGHTEA, usual=ONE_TO_ONE.usual
+)
 LIGHTEA_NAMES = Method(
     "LightEA, names",
     "",
@@ -218,7 +240,8 @@ THREE_LIGHTEA = Method(
     "three LightEA",
     "",
     LIGHTEA,
-    usual=THREE_RREA.usual | {"em.iterations": 2, "ensemble.shared_fits": 1, FOLDS: True},
+    usual=THREE_RREA.usual
+    | {"em.iterations": 2, "ensemble.shared_fits": 1, FOLDS: True},
 )
 WITHOUT_FOLDS = replace(THREE_LIGHTEA, usual=THREE_LIGHTEA.usual | {FOLDS: False})
 RREA_SEMI = Method(
@@ -228,7 +251,9 @@ RREA_SEMI = Method(
     BOTH,
 )
 EMEA_SEMI = Method("EMEA (semi)", "emea_semi", (Source({**PAPER, **SEMI}),), BOTH)
-EMEA_COMPATIBLE = Method("EMEA", "emea", EMEA.sources, BOTH, needs="compatibility.initial.mean")
+EMEA_COMPATIBLE = Method(
+    "EMEA", "emea", EMEA.sources, BOTH, needs="compatibility.initial.mean"
+)
 EMEA_DENSE = Method(
     "EMEA, dense evidence", "emea", EMEA.sources, BOTH, USUAL | {"em.evidence": "dense"}
 )
@@ -237,7 +262,7 @@ EMEA_MIN_MAX = Method(
     "",
     EMEA.sources,
     BOTH,
-    USUAL | {"em.normaliser._target_": "MinMaxNormaliser"},
+    USUAL | {"em.normaliser": "minmax"},
 )
 OPPOSITE = {"model.encoder.opposite_relations": True}
 EMEA_OPPOSITE = Method(
@@ -259,7 +284,9 @@ def validation_from_train(method: Method) -> Method:
 
 def without_validation(method: Method) -> Method:
     """Return the method without validation links."""
-    return replace(method, label="no validation", usual=method.usual | {"split.num_validation": 0})
+    return replace(
+        method, label="no validation", usual=method.usual | {"split.num_validation": 0}
+    )
 
 
 def in_test_pool(method: Method) -> Method:
@@ -277,11 +304,16 @@ def on_data(method: Method, data: str) -> Method:
     """
     if not data.startswith("dwy100k"):
         return method
-    usual = {key: value for key, value in method.usual.items() if key != "em.iterations"}
+    usual = {
+        key: value for key, value in method.usual.items() if key != "em.iterations"
+    }
     return replace(method, usual=usual)
 
 
-RELEASED_STOPPING = {"model.early_stopping.patience": 2, "model.early_stopping.held_out": 0.2}
+RELEASED_STOPPING = {
+    "model.early_stopping.patience": 2,
+    "model.early_stopping.held_out": 0.2,
+}
 """Early stopping of the released runners of AliNet and IPTransE."""
 
 
@@ -295,17 +327,31 @@ def emea_over(model: str, iterations: int = 10) -> Method:
     label = MODEL_NAMES[model]
     if model in ("alinet", "iptranse"):
         usual["em.num_candidates"] = 50
-        label += " (1 iteration)" if iterations == 1 else f" ({iterations}, released stopping)"
+        label += (
+            " (1 iteration)"
+            if iterations == 1
+            else f" ({iterations}, released stopping)"
+        )
     if model in ("alinet", "iptranse") and iterations > 1:
         usual |= RELEASED_STOPPING
     where = {**PAPER, "model": model, "training": "sup"}
     return Method(label, "", (Source(where),), BOTH, usual)
 
 
-def emea_with(rule: str, training: str = "sup", settings: Mapping[str, Any] = USUAL) -> Method:
+def emea_with(
+    rule: str, training: str = "sup", settings: Mapping[str, Any] = USUAL
+) -> Method:
     """Return EMEA around RREA with other rules (Figure 6) or other settings (Figure 7)."""
-    where = {"method": "emea", "em": "paper", "model": "rrea", "training": training, "rule": rule}
-    changed = [f"{key}={value}" for key, value in settings.items() if USUAL[key] != value]
+    where = {
+        "method": "emea",
+        "em": "paper",
+        "model": "rrea",
+        "training": training,
+        "rule": rule,
+    }
+    changed = [
+        f"{key}={value}" for key, value in settings.items() if USUAL[key] != value
+    ]
     label = ", ".join([f"EMEA rule={rule}", *changed])
     return Method(label, "", (Source(where),), BOTH, {**USUAL, **settings})
 
@@ -329,6 +375,13 @@ def comparable_settings(params: Mapping[str, Any]) -> dict[str, Any]:
     }
     if settings.get("search.name") == "auto":  # exact for graphs of these sizes
         settings["search.name"] = "exact"
+    normaliser = settings.pop(NORMALISER_CLASS, None)
+    if normaliser is not None:
+        settings["em.normaliser"] = str(normaliser).removesuffix("Normaliser").lower()
+    if (
+        settings.get("decoding.name") == "one_to_one"
+    ):  # rankings do not depend on the decoding
+        settings["decoding.name"] = "greedy"
     return settings
 
 

@@ -67,7 +67,9 @@ def load_committed(folder: Path) -> list[RecordedRun]:
             runs.append(run)
     if left_out:
         names = ", ".join(left_out)
-        logger.warning("%s: ignoring runs made with uncommitted code: %s", folder, names)
+        logger.warning(
+            "%s: ignoring runs made with uncommitted code: %s", folder, names
+        )
     if not runs:
         raise DataError(
             f"{folder} contains no recorded runs made with committed code. Commit your changes and "

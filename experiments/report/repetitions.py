@@ -34,7 +34,9 @@ def repetitions_report(table: pd.DataFrame) -> Report:
     places: dict[Place, list[list[float]]] = defaultdict(list)
     for (place, *_), values in repeated(table.to_dict("records")).items():
         places[place].append(values)
-    rows = [[*place[:-1], *_numbers(place[-1], places[place])] for place in sorted(places)]
+    rows = [
+        [*place[:-1], *_numbers(place[-1], places[place])] for place in sorted(places)
+    ]
     part = Part("", "", text_table(KEYS, TITLES, rows))
     return Report("repetitions", "Repetitions", NOTE, (part,), is_experiment=False)
 
@@ -44,7 +46,9 @@ def repeated(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[fl
     found: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     for row in rows:
         settings = row["settings"]
-        chosen = {key: settings[key] for key in settings if key.split(".")[0] not in NO_MATTER}
+        chosen = {
+            key: settings[key] for key in settings if key.split(".")[0] not in NO_MATTER
+        }
         place = (_method(row), row["protocol"], row["data"], short_commit(row["tags"]))
         key = (*place, row["ratio"]), row["split_seed"]
         found[*key, row["tags"].get("data_checksum"), str(chosen)].append(

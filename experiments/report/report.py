@@ -80,7 +80,10 @@ class Table:
         return replace(
             self,
             titles=tuple(self.titles[index] for index in used),
-            rows=tuple((labels, tuple(cells[index] for index in used)) for labels, cells in rows),
+            rows=tuple(
+                (labels, tuple(cells[index] for index in used))
+                for labels, cells in rows
+            ),
         )
 
 
@@ -93,7 +96,10 @@ def text_table(
     """Return a table of given texts; the first columns are the keys."""
     num_keys = len(keys)
     filled = [
-        (tuple(row[:num_keys]), tuple(Entry(cell, is_ours=True) for cell in row[num_keys:]))
+        (
+            tuple(row[:num_keys]),
+            tuple(Entry(cell, is_ours=True) for cell in row[num_keys:]),
+        )
         for row in rows
     ]
     return Table(tuple(keys), tuple(titles), frozenset(text), tuple(filled))
@@ -108,12 +114,14 @@ class Part:
         note: Text above the table, in Markdown.
         table: The table, if it has one.
         entries: The cells that go to the CSV file.
+        versions: The commits of the table's runs.
     """
 
     title: str
     note: str
     table: Table | None = None
     entries: tuple[Entry, ...] = ()
+    versions: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,9 @@ def as_markdown(table: Table) -> str:
     if not shown.rows:
         return "No run is recorded."
     rows = [[*labels, *(entry.text for entry in cells)] for labels, cells in shown.rows]
-    text = markdown_table([*shown.keys, *shown.titles], rows, {*shown.keys, *shown.text})
+    text = markdown_table(
+        [*shown.keys, *shown.titles], rows, {*shown.keys, *shown.text}
+    )
     return "\n\n".join(part for part in (text, left_out(table)) if part)
 
 
@@ -171,7 +181,9 @@ def left_out(table: Table) -> str:
         return ""
     partly = {labels[0] for labels in shown}
     wholly = dict.fromkeys(labels[0] for labels in missing if labels[0] not in partly)
-    others = dict.fromkeys(" ".join(labels) for labels in missing if labels[0] in partly)
+    others = dict.fromkeys(
+        " ".join(labels) for labels in missing if labels[0] in partly
+    )
     return f"Not run: {', '.join([*wholly, *others])}."
 
 
@@ -193,4 +205,5 @@ def part_texts(report: Report) -> list[str]:
         if part.title:
             texts.append(f"## {part.title}")
         texts += [part.note, as_markdown(part.table) if part.table else ""]
+        texts.append(part.versions)
     return texts

@@ -40,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
         "--runs", type=Path, nargs="+", metavar="FOLDER", help="run folders, or studies"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="default: experiments, or report for own runs"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="default: experiments, or report for own runs",
     )
     return parser

@@ -2,14 +2,16 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from emea.results.page import html_document, page_style, resource, template_environment, vega_bundle
+from emea.config.composition import CONF
+from emea.results.page import html_document, page_style, resource, template_environment
+from experiments.report.drawing import vega_bundle
 from experiments.report.report import Entry, Part, Report, Table, left_out
 
 VERDICTS = {
@@ -41,7 +43,10 @@ def report_page(title: str, reports: Sequence[Report], lead: Sequence[str] = ())
         reports: The reports, in this order. The first one is the summary.
         lead: Sentences that open the summary.
     """
-    sections = [_section(report, lead if not place else ()) for place, report in enumerate(reports)]
+    sections = [
+        _section(report, lead if not place else ())
+        for place, report in enumerate(reports)
+    ]
     template = template_environment("experiments.report").get_template("report.html")
     body = template.render(title=title, sections=sections)
     scripts = [resource("emea.results", "page.js")]
@@ -69,20 +74,21 @@ def _part(report: Report, part: Part) -> dict[str, Any]:
         "title": _inline(part.title),
         "label": part.title or report.title,
         "note": _block(part.note),
-        "table": _table(part.table) if part.table else None,
+        "table": _table(part.table, report) if part.table else None,
         "left_out": left_out(part.table) if part.table else "",
+        "versions": part.versions,
         "is_open": report.name in ("summary", "claims", "runs"),
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: Table, report: Report) -> dict[str, Any]:
     shown = table.shown()
     text = {*shown.keys, *shown.text}
     titles = [*shown.keys, *shown.titles]
     columns = [{"title": title, "is_number": title not in text} for title in titles]
     rows = [
         [
-            _cell(entry, title in text)
+            _cell(entry, title in text, report)
             for entry, title in zip([*map(Entry, labels), *cells], titles, strict=True)
         ]
         for labels, cells in shown.rows
@@ -90,18 +96,34 @@ def _table(table: Table) -> dict[str, Any]:
     return {"columns": columns, "rows": rows}
 
 
-def _cell(entry: Entry, is_text: bool) -> dict[str, Any]:
+def _cell(entry: Entry, is_text: bool, report: Report) -> dict[str, Any]:
     found = _VERDICT.match(entry.text)
     word = found[1] if found else ""
     kind = "number" if not is_text else "prose" if len(entry.text) > LONG_CELL else ""
-    runs = ", ".join(entry.cell.names) if entry.cell else ""
+    hints = []
+    if entry.cell and entry.cell.names:
+        hints.append(f"Runs: {', '.join(entry.cell.names)}")
+    if report.is_experiment and entry.line:
+        hints.append(f"Command: {row_command(report.name, entry.line)}")
     return {
         "word": word,
         "badge": VERDICTS.get(word, ""),
         "html": _inline(entry.text[len(word) :]),
         "kind": kind,
-        "runs": f"Runs: {runs}" if runs else "",
+        "hint": "\n".join(hints),
     }
+
+
+def row_command(study: str, line: Mapping[str, Any]) -> str:
+    """Return the command that runs the jobs of a table's row.
+
+    A row of official folds, or of a pair with deleted links, is not an option of ``data``. Its
+    command runs the whole study.
+    """
+    command = f"emea run -m experiment={study}"
+    if not (CONF / "data" / f"{line['data']}.yaml").is_file():
+        return command
+    return f"{command} data={line['data']} ratio={line['ratio']}"
 
 
 def _inline(text: str) -> Markup:

@@ -27,6 +27,9 @@ IDENTITY = (
 )
 """What was run, as ``metrics.json`` names it."""
 
+SEPARATE = ("choice", "suite")
+"""Studies whose runs serve no other study: all runs of one table are of one commit."""
+
 SPLIT = ["data", "ratio", "split_seed"]
 """Columns that identify a split. At most one run per split represents a method."""
 
@@ -64,8 +67,10 @@ def _place(record: RecordedRun) -> dict[str, Any]:
     """Return the pair, the ratio and the seed of the split of a run.
 
     The seed of an official split is its fold, its ratio is the share of training links, and its
-    pair is named as such, because drawn splits of the same pair have other links. If all links are
-    test links, the ratio is 0. Runs of a benchmark state the ratio of their first run.
+    pair is named as such, because drawn splits of the same pair have other links. An official
+    split without folds has seed 0, and its ratio is the share of all labels, since its validation
+    links are drawn from them. If all links are test links, the ratio is 0. Runs of a benchmark
+    state the ratio of their first run.
     """
     params, metrics = record.header["params"], record.metrics
     drawn = {key: metrics.get(key) for key in SPLIT}
@@ -74,10 +79,14 @@ def _place(record: RecordedRun) -> dict[str, Any]:
     if metrics.get("split") == "none":
         return {**drawn, "ratio": 0.0}
     fold, counts = params.get("data.fold"), metrics.get("num_links")
-    if metrics.get("split") != "official" or fold is None or not counts:
+    if metrics.get("split") != "official" or not counts:
         return drawn
-    ratio = round(counts["train"] / sum(counts.values()), 4)
-    return {"data": official(metrics["data"]), "ratio": ratio, "split_seed": int(fold)}
+    known = (
+        counts["train"] if fold is not None else counts["train"] + counts["validation"]
+    )
+    ratio = round(known / sum(counts.values()), 4)
+    seed = 0 if fold is None else int(fold)
+    return {"data": official(metrics["data"]), "ratio": ratio, "split_seed": seed}
 
 
 def _derived(record: RecordedRun) -> dict[str, Any]:
@@ -92,7 +101,9 @@ def _derived(record: RecordedRun) -> dict[str, Any]:
     }
     tested = (record.metrics.get("export") or {}).get("test") or {}
     if tested.get("precision") and tested.get("recall"):
-        derived["export.test.f1"] = harmonic_mean([tested["precision"], tested["recall"]])
+        derived["export.test.f1"] = harmonic_mean(
+            [tested["precision"], tested["recall"]]
+        )
     for part in ("neural", "joint"):
         entries = [one for one in record.metrics.get("history") or [] if one.get(part)]
         if entries:
@@ -133,7 +144,8 @@ class Runs:
 
     If several runs of a split qualify for a method, the study's own run is used, because a
     study's runs share their code and their first trainings. Otherwise the latest run is used. The
-    study ``choice`` repeats the usual settings for its own comparison; others leave it out.
+    studies in ``SEPARATE`` repeat the usual settings for their own comparison; others leave them
+    out.
 
     Args:
         table: The table of runs, see :func:`run_table`.
@@ -143,16 +155,20 @@ class Runs:
     def __init__(self, table: pd.DataFrame, study: str = "") -> None:
         if not table.empty:
             table = table.assign(is_own=table["study"] == study)
-            table = table[table["is_own"] | (table["study"] != "choice")]
+            table = table[table["is_own"] | ~table["study"].isin(SEPARATE)]
             table = table.sort_values(["is_own", "started"], kind="stable")
         self.table = table
         # arrays of Python objects are much faster to search than a data frame
         self._columns = {name: table[name].to_numpy(dtype=object) for name in table}
         rows = zip(*self._columns.values(), strict=True)
         self._rows = [dict(zip(self._columns, row, strict=True)) for row in rows]
-        self._found: dict[tuple[Method, str], dict[tuple[str, float], list[SplitRun]]] = {}
+        self._found: dict[
+            tuple[Method, str], dict[tuple[str, float], list[SplitRun]]
+        ] = {}
 
-    def of(self, method: Method, protocol: str, data: str, ratio: float | None) -> list[SplitRun]:
+    def of(
+        self, method: Method, protocol: str, data: str, ratio: float | None
+    ) -> list[SplitRun]:
         """Return the runs that represent a method, one per split, ordered by split seed."""
         key = (method, protocol)
         if key not in self._found:
@@ -162,7 +178,9 @@ class Runs:
             self._found[key] = groups
         return [] if ratio is None else self._found[key].get((data, ratio), [])
 
-    def shared_splits(self, places: Iterable[tuple[Method, str, str, float]]) -> set[int]:
+    def shared_splits(
+        self, places: Iterable[tuple[Method, str, str, float]]
+    ) -> set[int]:
         """Return the splits that all places with runs share.
 
         Args:
@@ -190,7 +208,9 @@ class Runs:
                 if _has(row["settings"], asked) and (
                     not method.needs or method.needs in row["values"]
                 ):
-                    chosen[tuple(row[name] for name in SPLIT)] = SplitRun(row, source.stage)
+                    chosen[tuple(row[name] for name in SPLIT)] = SplitRun(
+                        row, source.stage
+                    )
         return sorted(chosen.values(), key=_order)
 
 
@@ -206,7 +226,10 @@ def _has(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     """
     if settings.get(BENCHMARK) != asked.get(BENCHMARK):
         return False
-    return all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in asked.items())
+    return all(
+        settings.get(key, DEFAULTS.get(key, value)) == value
+        for key, value in asked.items()
+    )
 
 
 def on_splits(runs: Iterable[SplitRun], seeds: Container[int]) -> list[SplitRun]:

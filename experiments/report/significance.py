@@ -45,7 +45,9 @@ SPLITS_NOTE = (
 )
 
 
-def p_over_splits(first: Sequence[SplitRun], second: Sequence[SplitRun], path: str) -> float | None:
+def p_over_splits(
+    first: Sequence[SplitRun], second: Sequence[SplitRun], path: str
+) -> float | None:
     """Return p of a paired t-test over splits; ``None`` with fewer than three common splits.
 
     Args:
@@ -95,5 +97,9 @@ def shown_p(of_splits: Sequence[float | None]) -> str:
     if value is None or math.isnan(value):
         return ""
     num_known = len(of_splits) - of_splits.count(None)
-    remark = f" ({num_known} of {len(of_splits)} splits)" if num_known < len(of_splits) else ""
+    remark = (
+        f" ({num_known} of {len(of_splits)} splits)"
+        if num_known < len(of_splits)
+        else ""
+    )
     return (f"{value:.3f}" if value >= 0.001 else "< 0.001") + remark

@@ -10,7 +10,16 @@ from experiments.report.report import Part, Report, text_table
 Columns = dict[str, Callable[[Measurement], str]]
 
 IN_COLUMNS = (
-    *("data", "data.num_entities", "ratio", "model", "em", "search", "trainer", "tracking"),
+    *(
+        "data",
+        "data.num_entities",
+        "ratio",
+        "model",
+        "em",
+        "search",
+        "trainer",
+        "tracking",
+    ),
     *("em.iterations", "model.initial_epochs", "model.epochs_per_iteration"),
 )
 """Settings that other columns show, or that do not change results."""
@@ -29,7 +38,11 @@ STEPS: Columns = {
 
 def _pair(run: Measurement) -> str:
     size = run["overrides"].split("num_entities=")
-    return run["data"] if len(size) == 1 else f"{run['data']} {int(size[1].split()[0]):,} x 2"
+    return (
+        run["data"]
+        if len(size) == 1
+        else f"{run['data']} {int(size[1].split()[0]):,} x 2"
+    )
 
 
 def _search(run: Measurement) -> str:
@@ -39,7 +52,11 @@ def _search(run: Measurement) -> str:
 
 
 def _other_settings(run: Measurement) -> str:
-    others = [text for text in run["overrides"].split() if text.split("=")[0] not in IN_COLUMNS]
+    others = [
+        text
+        for text in run["overrides"].split()
+        if text.split("=")[0] not in IN_COLUMNS
+    ]
     return f"`{' '.join(others)}`" if others else ""
 
 
@@ -70,7 +87,16 @@ HUB_PHASES = {
 }
 """Titles of the phases of ``python -m benchmarks hubs``, and of the memory that all of them add."""
 
-TEXT = ("device", "machine", "commit", "other settings", "epochs", "em", "model", "ratio")
+TEXT = (
+    "device",
+    "machine",
+    "commit",
+    "other settings",
+    "epochs",
+    "em",
+    "model",
+    "ratio",
+)
 
 
 def speed_report(folder: Path) -> Report:
@@ -101,7 +127,13 @@ def _hubs(run: Measurement) -> Part:
     """Return a table of the phases by the degree of a matched pair of hubs."""
     degrees = run["degrees"]
     rows = [
-        [title, *(f"{numbers[key]:.{0 if 'MB' in title else 2}f}" for numbers in degrees.values())]
+        [
+            title,
+            *(
+                f"{numbers[key]:.{0 if 'MB' in title else 2}f}"
+                for numbers in degrees.values()
+            ),
+        ]
         for title, key in HUB_PHASES.items()
     ]
     table = text_table(["phase"], [f"{int(degree):,}" for degree in degrees], rows, ())

@@ -40,7 +40,9 @@ def summary_sentences(headline: Table, claims: Sequence[Sequence[str]]) -> list[
         f"**`em=dual` is more accurate.** Also without test links, it is {_range(dual, strict)} "
         "above EMEA. Its settings were developed on zh, so its numbers on zh are in-sample.",
     ]
-    counts = [_counts([row[place] for row in claims], CLAIM_TITLES[place]) for place in (2, 3)]
+    counts = [
+        _counts([row[place] for row in claims], CLAIM_TITLES[place]) for place in (2, 3)
+    ]
     sentences.append(
         f"**{len(claims)} claims of the paper's text were checked.** {' '.join(counts)}"
     )

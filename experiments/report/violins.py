@@ -31,7 +31,10 @@ def violins(runs: Runs) -> Spec:
         if not found:
             continue
         everything += found
-        sides = [(name, side, distribution(found, stage)) for stage, (name, side) in SIDES.items()]
+        sides = [
+            (name, side, distribution(found, stage))
+            for stage, (name, side) in SIDES.items()
+        ]
         panels.append(_violin(f"{100 * ratio:.4g}%", sides))
     oracle = distribution(everything, "oracle")
     panels.append(_violin("oracle", [("oracle", -1, oracle), ("oracle", 1, oracle)]))
@@ -79,7 +82,12 @@ def _violin(title: str, sides: Iterable[tuple[str, int, FloatArray]]) -> Spec:
     names = [name for name, _ in SIDES.values()] + ["oracle"]
     colour = {"field": "series", "type": "nominal", "title": None}
     colour["scale"] = {"domain": names, "range": list(COLOURS[: len(names)])}  # type: ignore[assignment]
-    width_axis = {"field": "x", "type": "quantitative", "axis": None, "scale": {"domain": [-1, 1]}}
+    width_axis = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [-1, 1]},
+    }
     axis = (
         {"title": "compatibility"}
         if title == "1%"
@@ -92,7 +100,12 @@ def _violin(title: str, sides: Iterable[tuple[str, int, FloatArray]]) -> Spec:
         "height": HEIGHT,
         "mark": {"type": "area", "orient": "horizontal"},
         "encoding": {
-            "y": {"field": "y", "type": "quantitative", "axis": axis, "scale": {"domain": [0, 1]}},
+            "y": {
+                "field": "y",
+                "type": "quantitative",
+                "axis": axis,
+                "scale": {"domain": [0, 1]},
+            },
             "x": width_axis,
             "x2": {"datum": 0},
             "detail": {"field": "side", "type": "nominal"},

@@ -84,7 +84,9 @@ class Results:
 
 
 def _table1_block(results: Results) -> str:
-    return _joined([*part_texts(results.summary)[1:], results.summary.provenance], "## ")
+    return _joined(
+        [*part_texts(results.summary)[1:], results.summary.provenance], "## "
+    )
 
 
 def _dual_block(results: Results) -> str:
@@ -93,19 +95,30 @@ def _dual_block(results: Results) -> str:
     return "\n\n".join(
         text
         for part in tables
-        for text in (part.note, as_markdown(part.table) if part.table else "")
+        for text in (
+            part.note,
+            as_markdown(part.table) if part.table else "",
+            part.versions,
+        )
         if text
     )
 
 
+def _suite_block(results: Results) -> str:
+    (suite,) = (report for report in results.reports if report.name == "suite")
+    return _joined([suite.note, *part_texts(suite), suite.provenance])
+
+
 def _results_block(results: Results) -> str:
-    filled = made_report(README_RESULTS, results.table).parts[0].table
-    assert filled is not None
-    return as_markdown(filled)
+    part = made_report(README_RESULTS, results.table).parts[0]
+    assert part.table is not None
+    return f"{as_markdown(part.table)}\n\n{part.versions}"
 
 
 def _findings_block(results: Results) -> str:
-    return _joined([claims_report(results.claims).note, *part_texts(claims_report(results.claims))])
+    return _joined(
+        [claims_report(results.claims).note, *part_texts(claims_report(results.claims))]
+    )
 
 
 def _repetitions_block(results: Results) -> str:
@@ -124,6 +137,7 @@ BLOCKS: Mapping[str, Callable[[Results], str]] = {
     "results": _results_block,
     "table1": _table1_block,
     "dual": _dual_block,
+    "suite": _suite_block,
     "findings": _findings_block,
     "repetitions": _repetitions_block,
     "speed": _speed_block,
@@ -131,7 +145,9 @@ BLOCKS: Mapping[str, Callable[[Results], str]] = {
 """Generated blocks of documents by the name in their markers. A document uses any of them."""
 
 
-def with_block(text: str, name: str, content: Callable[[Results], str], results: Results) -> str:
+def with_block(
+    text: str, name: str, content: Callable[[Results], str], results: Results
+) -> str:
     """Replace what is between a block's two markers, if the text has them."""
     begin, end = f"<!-- {name}: written by make report -->", f"<!-- /{name} -->"
     if begin not in text:
@@ -161,7 +177,9 @@ def write_results(results: Results, out: Path) -> list[str]:
         write_atomic(out / PAGE, results.page())
         if out == EXPERIMENTS:
             write_atomic(EXPERIMENTS.parent / PICTURE, results.picture())
-            for document in filter(Path.is_file, (EXPERIMENTS.parent / name for name in DOCUMENTS)):
+            for document in filter(
+                Path.is_file, (EXPERIMENTS.parent / name for name in DOCUMENTS)
+            ):
                 text = document.read_text(encoding="utf-8")
                 write_atomic(document, results.document(text))
     return [report.name for report in results.reports]
@@ -234,7 +252,9 @@ def _csv_line(study: str, entry: Entry) -> list[object]:
     cell = line["cell"] or Cell(None, 0.0, 0)
     spread = cell.spread if cell.mean is not None and cell.num_runs > 1 else None
     place = [line[key] for key in CSV_COLUMNS[1:7]]
-    numbers = [_plain(value) for value in (cell.mean, spread, cell.num_runs, line["paper"])]
+    numbers = [
+        _plain(value) for value in (cell.mean, spread, cell.num_runs, line["paper"])
+    ]
     return [study, *place, *numbers, verdict(line), " ".join(cell.run_ids)]
 
 

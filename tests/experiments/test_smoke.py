@@ -14,7 +14,7 @@ from experiments.report.studies.openea import PAIRS
 ON_NAMES = ("literals", "literals_no_links")
 """Experiments on names, which the synthetic pair does not have."""
 
-ON_FOLDERS = ("openea", "choice", "dangling", "ontologies")
+ON_FOLDERS = ("openea", "choice", "dangling", "ontologies", "suite")
 """Experiments on official folds, deleted entities or own files, instead of the synthetic pair."""
 
 EXPERIMENTS = [
@@ -26,16 +26,23 @@ EVERYWHERE = {"data", "ratio", "split_seed"}
 
 
 def test_each_experiment_has_a_smoke_variant_and_a_folder() -> None:
-    small = [name.removeprefix("smoke/") for name in option_names("experiment") if "/" in name]
+    small = [
+        name.removeprefix("smoke/")
+        for name in option_names("experiment")
+        if "/" in name
+    ]
     assert small == EXPERIMENTS
     folders = {path.parent.name for path in Path("experiments").glob("*/results.md")}
     # literals has the runs of both experiments on names; dangling needs pairs that a tool makes,
-    # ontologies are own files, and choice has official folds
-    assert folders == {*EXPERIMENTS, "literals", "dangling", "ontologies", "choice"}
+    # ontologies are own files, and choice and suite have official folds
+    others = {"literals", "dangling", "ontologies", "choice", "suite"}
+    assert folders == {*EXPERIMENTS, *others}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_the_smoke_variant_sweeps_over_what_the_experiment_does(experiment: str) -> None:
+def test_the_smoke_variant_sweeps_over_what_the_experiment_does(
+    experiment: str,
+) -> None:
     whole, small = (sweep_params(name) for name in (experiment, f"smoke/{experiment}"))
     for key in whole.keys() - EVERYWHERE:
         assert small[key] == whole[key]
@@ -48,25 +55,38 @@ def write_named_pair(folder: Path) -> None:
     for number, graph in enumerate((pair.source, pair.target), 1):
         entities = range(graph.num_entities)
         # the name of a target entity is that of its counterpart, or a number beyond all of them
-        own = {e: e for e in entities} if number == 1 else dict(pair.links[:, ::-1].tolist())
-        names = [f"http://{number}.org/Name_of_{own.get(e, 1000 + e)}" for e in entities]
+        own = (
+            {e: e for e in entities}
+            if number == 1
+            else dict(pair.links[:, ::-1].tolist())
+        )
+        names = [
+            f"http://{number}.org/Name_of_{own.get(e, 1000 + e)}" for e in entities
+        ]
         rows = [f"{names[h]}\tr{r}\t{names[t]}\n" for h, r, t in graph.triples.tolist()]
         (folder / f"rel_triples_{number}").write_text("".join(rows))
-    links = [f"http://1.org/Name_of_{a}\thttp://2.org/Name_of_{a}\n" for a, _ in pair.links]
+    links = [
+        f"http://1.org/Name_of_{a}\thttp://2.org/Name_of_{a}\n" for a, _ in pair.links
+    ]
     (folder / "ent_links").write_text("".join(links))
 
 
 @pytest.mark.parametrize(
-    "experiment", [pytest.param("literals", marks=pytest.mark.slow), "literals_no_links"]
+    "experiment",
+    [pytest.param("literals", marks=pytest.mark.slow), "literals_no_links"],
 )
 def test_experiments_on_names_find_equal_names(experiment: str, tmp_path: Path) -> None:
     write_named_pair(tmp_path / "pair")
-    small = ["tracking=none", "data=openea", f"data.folder={tmp_path / 'pair'}", "trainer=cpu"]
+    small = [
+        "tracking=none",
+        "data=openea",
+        f"data.folder={tmp_path / 'pair'}",
+        "trainer=cpu",
+    ]
     small += ["model.encoder.dim=32", "em.iterations=1"]
+    small += ["model.initial_epochs=20", "model.epochs_per_iteration=5"]
     if experiment == "literals":
-        small += ["split.num_validation=10", "model.encoder.output_dim=32", "ratio=0.3"]
-    else:
-        small += ["model.initial_epochs=20", "model.epochs_per_iteration=5"]
+        small += ["split.num_validation=10", "ratio=0.3"]
     for number, job in enumerate(jobs(experiment, [*small, "skip_recorded=false"])):
         config = composed(job)
         assert config.literals.name == "similar" and config.data.iri_names
@@ -81,7 +101,9 @@ def test_the_experiment_on_official_folds_has_every_method_and_fold() -> None:
     configs = [composed(job) for job in found if "data.fold=1" in job]
     assert {config.data.folder.split("/")[-1] for config in configs} == set(PAIRS)
     assert {config.split.name for config in configs} == {"official"}
-    chosen = {(c.method.name, c.model.name, c.em.name, c.ensemble.name) for c in configs}
+    chosen = {
+        (c.method.name, c.model.name, c.em.name, c.ensemble.name) for c in configs
+    }
     assert len(chosen) == 7 and ("emea", "rrea", "one_to_one", "independent") in chosen
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from emea.config.settings.em import ALL_FEATURES, FEATURES
+from emea.em.settings import ALL_FEATURES, FEATURES
 from experiments.report.columns import Count, Difference, Measured
 from experiments.report.methods import DUAL, LIGHTEA_ONE_TO_ONE, ONE_TO_ONE, Method
 from experiments.report.records import official
@@ -28,7 +28,11 @@ ONE_TO_ONE_TRIED = {
     "em.two_way.ridge": (0.01, 0.02, 0.1),
     **TRIED,
 }
-DUAL_TRIED = {"em.two_way.features": (SIX,), "em.two_way.ridge": (0.005, 0.02, 0.05), **TRIED}
+DUAL_TRIED = {
+    "em.two_way.features": (SIX,),
+    "em.two_way.ridge": (0.005, 0.02, 0.05),
+    **TRIED,
+}
 ONE_TO_ONE_CHOSEN = {
     "em.two_way.features": FOUR,
     "em.two_way.ridge": 0.01,
@@ -69,7 +73,9 @@ def _changed(method: Method, changes: dict[str, Any]) -> Method:
 
 
 def _text(key: str, value: object) -> str:
-    shown = {FOUR: "the four of em=dual", SIX: "the six of em=one_to_one"}.get(str(value), value)
+    shown = {FOUR: "the four of em=dual", SIX: "the six of em=one_to_one"}.get(
+        str(value), value
+    )
     return f"`{key}`: {shown}"
 
 
@@ -87,7 +93,9 @@ class Elsewhere:
     def entry(self, scope: Scope) -> Entry:
         """Fill the cell from the run of that split."""
         there = replace(scope, row=replace(scope.row, data=self.data, ratio=self.ratio))
-        cell = Measured(self.title, method=self.method, split=self.split, own_first=True)
+        cell = Measured(
+            self.title, method=self.method, split=self.split, own_first=True
+        )
         return replace(cell, in_csv=False).entry(there)
 
 
@@ -109,7 +117,9 @@ class MeanChange:
             )
             for column in self.columns
         ]
-        changes = [new - old for new, old in numbers if new is not None and old is not None]
+        changes = [
+            new - old for new, old in numbers if new is not None and old is not None
+        ]
         if len(changes) < len(numbers) or scope.row.method is self.usual:
             return Entry()
         mean = sum(changes) / len(changes)
@@ -126,16 +136,24 @@ def _choice(method: Method, tried: Mapping[str, tuple[Any, ...]]) -> Section:
     """Return the table of the settings that were tried on D_Y."""
     rows = [Row(("usual settings",), method=method)]
     for key, values in tried.items():
-        rows += [Row((_text(key, one),), method=_changed(method, {key: one})) for one in values]
+        rows += [
+            Row((_text(key, one),), method=_changed(method, {key: one}))
+            for one in values
+        ]
     columns = (*ON_D_Y, MeanChange("mean change", ON_D_Y, method))
     table = TableSpec(("setting",), tuple(rows), columns, 0, in_csv=False)
     return Section(f"Choice on D_Y, `{method.label}`", CHOICE_NOTE, table)
 
 
-def _on_others(title: str, note: str, method: Method, changes: dict[str, Any]) -> Section:
+def _on_others(
+    title: str, note: str, method: Method, changes: dict[str, Any]
+) -> Section:
     """Return the table of other pairs with the usual settings and with those chosen on D_Y."""
     rows = (
-        *(Row((pair, percent(LABELLED)), official(pair), LABELLED) for pair in PAIRS[1:]),
+        *(
+            Row((pair, percent(LABELLED)), official(pair), LABELLED)
+            for pair in PAIRS[1:]
+        ),
         *at((("dbp15k_ja", 0.05), ("dbp15k_fr", 0.05))),
     )
     columns = (
@@ -144,7 +162,9 @@ def _on_others(title: str, note: str, method: Method, changes: dict[str, Any]) -
         Difference("difference", "chosen on D_Y", "usual settings", "{:+.4f}"),
         Count("splits", ("chosen on D_Y",)),
     )
-    return Section(title, note, TableSpec(("pair", "ratio"), rows, columns, 0, in_csv=False))
+    return Section(
+        title, note, TableSpec(("pair", "ratio"), rows, columns, 0, in_csv=False)
+    )
 
 
 CHOICE = StudySpec(
@@ -152,9 +172,13 @@ CHOICE = StudySpec(
     "Settings chosen on one pair only",
     NOTE,
     (
-        _on_others("Other pairs, `em=one_to_one`", OTHERS_NOTE, ONE_TO_ONE, ONE_TO_ONE_CHOSEN),
+        _on_others(
+            "Other pairs, `em=one_to_one`", OTHERS_NOTE, ONE_TO_ONE, ONE_TO_ONE_CHOSEN
+        ),
         _on_others("Other pairs, `em=dual`", "", DUAL, DUAL_CHOSEN),
-        _on_others("Other pairs, LightEA", LIGHTEA_NOTE, LIGHTEA_ONE_TO_ONE, LIGHTEA_CHOSEN),
+        _on_others(
+            "Other pairs, LightEA", LIGHTEA_NOTE, LIGHTEA_ONE_TO_ONE, LIGHTEA_CHOSEN
+        ),
         _choice(ONE_TO_ONE, ONE_TO_ONE_TRIED),
         _choice(DUAL, DUAL_TRIED),
     ),

@@ -15,7 +15,14 @@ from experiments.report.columns import (
     Verdict,
 )
 from experiments.report.methods import BOTH, Method, on_data
-from experiments.report.study_spec import DBP15K_CELLS, Column, Places, Row, Section, TableSpec
+from experiments.report.study_spec import (
+    DBP15K_CELLS,
+    Column,
+    Places,
+    Row,
+    Section,
+    TableSpec,
+)
 
 ZH = "dbp15k_zh"
 VERDICTS = (
@@ -70,7 +77,10 @@ def tested(pairs: Sequence[tuple[Method, str, Method, str]]) -> TableSpec:
     """Return a table of p-values, one column per pair of methods and metric."""
     columns = [
         PValue(
-            f"{a.label} {protocol} / {b.label}: {TITLES[metric]}", (a, protocol), (b, other), metric
+            f"{a.label} {protocol} / {b.label}: {TITLES[metric]}",
+            (a, protocol),
+            (b, other),
+            metric,
         )
         for a, protocol, b, other in pairs
         for metric in ("hit@1", "mrr")
@@ -79,7 +89,10 @@ def tested(pairs: Sequence[tuple[Method, str, Method, str]]) -> TableSpec:
 
 
 def plain(
-    title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}", method: Method | None = None
+    title: str,
+    path: str = "{stage}.hit@1",
+    form: str = "{:.3f}",
+    method: Method | None = None,
 ) -> Measured:
     """Return a column with a mean only, which does not go to ``results.csv``."""
     return Measured(

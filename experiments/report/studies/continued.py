@@ -29,7 +29,10 @@ def _asked(data: str, count: int) -> Row:
     """Return the row of a pair after some questions."""
     more = round(MORE * count)
     numbers = {"suggested": count, "random": count, "more": more, "control": count}
-    marks = {arm: f"labels {arm} {number}" for arm, number in (*numbers.items(), ("start", 0))}
+    marks = {
+        arm: f"labels {arm} {number}"
+        for arm, number in (*numbers.items(), ("start", 0))
+    }
     fill = {arm: part_of_benchmark(ONE_TO_ONE, mark) for arm, mark in marks.items()}
     return Row((data, str(count)), data, LABEL_RATIO, fill=fill)
 
@@ -37,7 +40,9 @@ def _asked(data: str, count: int) -> Row:
 def _part(
     title: str, part: str, path: str = "", form: str = "{:.3f}", spread: bool = True
 ) -> Measured:
-    return Measured(title, method=part, path=path, form=form, spread=spread, empty="", in_csv=False)
+    return Measured(
+        title, method=part, path=path, form=form, spread=spread, empty="", in_csv=False
+    )
 
 
 LABEL_COLUMNS: tuple[Column, ...] = (
@@ -102,7 +107,11 @@ CONTINUED_SECTIONS = (
         GROWTH_NOTE,
         TableSpec(
             ("pair", "new triples"),
-            tuple(_grown(data, ratio, share) for data, ratio in GROWN_PAIRS for share in GROWTH),
+            tuple(
+                _grown(data, ratio, share)
+                for data, ratio in GROWN_PAIRS
+                for share in GROWTH
+            ),
             GROWTH_COLUMNS,
             splits=0,
             in_csv=False,

@@ -41,7 +41,9 @@ FOUR_NOTE = (
     "`em=one_to_one ensemble=independent`: three RREA and one LightEA, each with its own EM. Means "
     "of three splits. Several runs shared a GPU."
 )
-METHODS_NOTE = "The other methods on the same pairs, next to four encoders; means of three splits."
+METHODS_NOTE = (
+    "The other methods on the same pairs, next to four encoders; means of three splits."
+)
 ONE_SPLIT_NOTE = "The same with 0 and 20% deleted. The other methods have one split."
 EARLIER_NOTE = (
     "Three RREA encoders without LightEA, with an earlier estimate of the share and of the "
@@ -57,7 +59,9 @@ WITHOUT_FOLDS_NOTE = "The same from an earlier commit (e3154f68), without folds.
 
 def _columns(method: Method | None) -> tuple[Measured, ...]:
     def of(title: str, path: str, form: str = "{:.3f}") -> Measured:
-        return Measured(title, path=path, method=method, form=form, empty="", in_csv=False)
+        return Measured(
+            title, path=path, method=method, form=form, empty="", in_csv=False
+        )
 
     return (
         of("Hit@1", "{stage}.hit@1"),
@@ -98,13 +102,21 @@ DANGLING = StudySpec(
             f"{COLUMNS_NOTE} {FOUR_NOTE}",
             _table(ENSEMBLE, PAIRS, DELETED),
         ),
-        Section("With 5% of the links as labels", "", _table(ENSEMBLE, PAIRS, (0, 40), 0.05)),
-        Section("Other methods", METHODS_NOTE, _of_methods(PAIRS, (40,))),
-        Section("Other methods, fewer deleted", ONE_SPLIT_NOTE, _of_methods(PAIRS, (0, 20))),
-        Section("On a CPU", ON_A_CPU_NOTE, _table(THREE_LIGHTEA, PAIRS, (40,))),
-        Section("On a CPU, nothing deleted", "", _table(THREE_LIGHTEA, ("EN_FR",), (0,))),
         Section(
-            "On a CPU, without folds", WITHOUT_FOLDS_NOTE, _table(WITHOUT_FOLDS, OPENEA, (0, 40))
+            "With 5% of the links as labels", "", _table(ENSEMBLE, PAIRS, (0, 40), 0.05)
+        ),
+        Section("Other methods", METHODS_NOTE, _of_methods(PAIRS, (40,))),
+        Section(
+            "Other methods, fewer deleted", ONE_SPLIT_NOTE, _of_methods(PAIRS, (0, 20))
+        ),
+        Section("On a CPU", ON_A_CPU_NOTE, _table(THREE_LIGHTEA, PAIRS, (40,))),
+        Section(
+            "On a CPU, nothing deleted", "", _table(THREE_LIGHTEA, ("EN_FR",), (0,))
+        ),
+        Section(
+            "On a CPU, without folds",
+            WITHOUT_FOLDS_NOTE,
+            _table(WITHOUT_FOLDS, OPENEA, (0, 40)),
         ),
         Section("Earlier version", EARLIER_NOTE, _table(THREE_RREA, PAIRS, DELETED)),
     ),

@@ -42,7 +42,8 @@ OTHERS: Places = (
     ("contea_fr_en", 0.2),
 )
 UNAVAILABLE = frozenset(
-    {(ZH, ratio) for ratio in RATIOS[:4]} | {("dbp15k_fr", ratio) for ratio in RATIOS[1:4]}
+    {(ZH, ratio) for ratio in RATIOS[:4]}
+    | {("dbp15k_fr", ratio) for ratio in RATIOS[1:4]}
 )
 """Where NeuSymEA's table has numbers that could not be read."""
 
@@ -187,7 +188,9 @@ def _independent(title: str, note: str, method: Method) -> Section:
         *_costs_of(method),
         Count("splits", (method.label,)),
     )
-    return Section(title, note, TableSpec(("pair", "ratio"), at(DBP15K_CELLS), columns, splits=0))
+    return Section(
+        title, note, TableSpec(("pair", "ratio"), at(DBP15K_CELLS), columns, splits=0)
+    )
 
 
 MATCHING_SECTIONS = (
@@ -220,7 +223,9 @@ def _paired(first: Method, second: Method, name: str) -> TableSpec:
         at(DBP15K_CELLS),
         (
             Measured(name, method=second, same_splits_as=first, spread=False, empty=""),
-            Measured(first.label, method=first, same_splits_as=second, spread=False, empty=""),
+            Measured(
+                first.label, method=first, same_splits_as=second, spread=False, empty=""
+            ),
             Difference("gain", first.label, name),
             SplitPValue("p", (first, "strict"), (second, "strict")),
             Count("splits", (first.label,)),

@@ -17,13 +17,21 @@ from experiments.report.study_spec import RATIOS, Row, Section, StudySpec, Table
 from experiments.report.violins import violins
 
 SLOW = tuple(product(("alinet", "iptranse"), (1, 10)))
-MODELS = {key: emea_over(*key) for key in (("rrea", 10), ("dual_amn", 10), *SLOW, ("lightea", 10))}
+MODELS = {
+    key: emea_over(*key)
+    for key in (("rrea", 10), ("dual_amn", 10), *SLOW, ("lightea", 10))
+}
 """Figure 4: EMEA over each neural model and number of EM iterations; LightEA is ours."""
 
-RULES = {"paris": "PARIS", "avoid_conflict": "AvoidConf", "paris_avoid_conflict": "both"}
+RULES = {
+    "paris": "PARIS",
+    "avoid_conflict": "AvoidConf",
+    "paris_avoid_conflict": "both",
+}
 TRAININGS = {"sup": "supervised", "semi": "semi-supervised"}
 WITH_RULE = {
-    (training, rule): emea_with(rule, training) for training, rule in product(TRAININGS, RULES)
+    (training, rule): emea_with(rule, training)
+    for training, rule in product(TRAININGS, RULES)
 }
 """Figure 6: EMEA with each set of rules, by training mode."""
 
@@ -37,7 +45,8 @@ VARIED = {
 DENSE = {"em.evidence": "dense"}
 SENSITIVITY = {
     (symbol, value): emea_with(
-        rule, settings={key: value} | (DENSE if symbol.endswith("dense evidence") else {})
+        rule,
+        settings={key: value} | (DENSE if symbol.endswith("dense evidence") else {}),
     )
     for symbol, (key, rule, values) in VARIED.items()
     for value in values
@@ -102,11 +111,15 @@ FIGURE5 = StudySpec(
                         protocol,
                         {"iteration": iteration},
                     )
-                    for ratio, protocol, iteration in product((0.01, 0.05), BOTH, range(11))
+                    for ratio, protocol, iteration in product(
+                        (0.01, 0.05), BOTH, range(11)
+                    )
                 ),
                 (
                     Measured("neural model", path="history.{iteration}.neural.hit@1"),
-                    Measured("joint distribution", path="history.{iteration}.joint.hit@1"),
+                    Measured(
+                        "joint distribution", path="history.{iteration}.joint.hit@1"
+                    ),
                 ),
             ),
         ),
@@ -148,7 +161,11 @@ FIGURE6 = StudySpec(
             ),
         ),
     ),
-    (Chart("dbp15k_zh, strict", 0, "ratio", ("RREA", *RULES.values()), panel="training"),),
+    (
+        Chart(
+            "dbp15k_zh, strict", 0, "ratio", ("RREA", *RULES.values()), panel="training"
+        ),
+    ),
 )
 
 FIGURE7 = StudySpec(
@@ -214,14 +231,20 @@ FIGURE8 = StudySpec(
         "Compatibility and conflicts",
         TableSpec(
             ("labels",),
-            tuple(Row((percent(ratio),), ZH, ratio, EMEA_COMPATIBLE) for ratio in RATIOS),
+            tuple(
+                Row((percent(ratio),), ZH, ratio, EMEA_COMPATIBLE) for ratio in RATIOS
+            ),
             (
                 *(
-                    Measured(f"compatibility, {name}", path=f"compatibility.{stage}.mean")
+                    Measured(
+                        f"compatibility, {name}", path=f"compatibility.{stage}.mean"
+                    )
                     for stage, name in COMPATIBILITY.items()
                 ),
                 *(
-                    Measured(f"conflicts, {name}", path=f"compatibility.{stage}.conflicts")
+                    Measured(
+                        f"conflicts, {name}", path=f"compatibility.{stage}.conflicts"
+                    )
                     for stage, name in list(COMPATIBILITY.items())[:2]
                 ),
                 Count("splits", ("compatibility, RREA",)),

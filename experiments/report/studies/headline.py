@@ -14,7 +14,13 @@ from experiments.report.methods import (
 from experiments.report.records import official
 from experiments.report.studies.common import ONE_ANSWER, ZH, at, percent
 from experiments.report.studies.openea import LABELLED, PAIRS
-from experiments.report.study_spec import DBP15K_CELLS, Row, Section, StudySpec, TableSpec
+from experiments.report.study_spec import (
+    DBP15K_CELLS,
+    Row,
+    Section,
+    StudySpec,
+    TableSpec,
+)
 
 AGAINST_PAPER = (
     Printed("EMEA (paper)", method="emea"),
@@ -72,15 +78,25 @@ HEADLINE = StudySpec(
                 (
                     Printed("RREA (paper)", "mr", "rrea"),
                     Measured("RREA", "mr", RREA),
-                    Difference("RREA, difference", "RREA", "RREA (paper)", "{:+.0%}", True),
+                    Difference(
+                        "RREA, difference", "RREA", "RREA (paper)", "{:+.0%}", True
+                    ),
                     Printed("EMEA (paper)", "mr", "emea"),
                     Measured("EMEA released", "mr", EMEA, "released"),
                     Difference(
-                        "released, difference", "EMEA released", "EMEA (paper)", "{:+.0%}", True
+                        "released, difference",
+                        "EMEA released",
+                        "EMEA (paper)",
+                        "{:+.0%}",
+                        True,
                     ),
                     Measured("EMEA strict", "mr", EMEA, "strict"),
                     Difference(
-                        "strict, difference", "EMEA strict", "EMEA (paper)", "{:+.0%}", True
+                        "strict, difference",
+                        "EMEA strict",
+                        "EMEA (paper)",
+                        "{:+.0%}",
+                        True,
                     ),
                 ),
                 splits=0,
@@ -147,7 +163,14 @@ README_RESULTS = StudySpec(
                 (
                     *at(((ZH, 0.01), (ZH, 0.05), (ZH, 0.3), ("dbp15k_ja", 0.05))),
                     *at((("dbp15k_fr", 0.05),)),
-                    *(Row((pair, percent(LABELLED)), official(pair), LABELLED) for pair in PAIRS),
+                    *(
+                        Row(
+                            (official(pair), percent(LABELLED)),
+                            official(pair),
+                            LABELLED,
+                        )
+                        for pair in PAIRS
+                    ),
                 ),
                 (
                     *AGAINST_PAPER,

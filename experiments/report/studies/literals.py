@@ -35,7 +35,9 @@ LABELLED: Places = (
     ("D_Y_15K_V1", 0.01),
     (official("D_Y_15K_V1"), 0.2),
 )
-ENCODED: Places = tuple(product(("dbp15k_fr", "dbp15k_ja", "dbp15k_zh"), (0.0, 0.01, 0.05, 0.3)))
+ENCODED: Places = tuple(
+    product(("dbp15k_fr", "dbp15k_ja", "dbp15k_zh"), (0.0, 0.01, 0.05, 0.3))
+)
 ENCODED_NOTE = (
     "`em=one_to_one ensemble=independent literals=similar`, three RREA and one LightEA, which "
     "`emea align` chooses for these pairs on a GPU. Without links (0%), F1 counts the entities "
@@ -72,7 +74,9 @@ LABELLED_NOTE = (
 )
 
 
-def _of(method: Method, title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}") -> Measured:
+def _of(
+    method: Method, title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}"
+) -> Measured:
     return Measured(title, method=method, path=path, form=form, empty="", in_csv=False)
 
 

@@ -42,7 +42,9 @@ def _rows() -> tuple[Row, ...]:
         for name, few in RATIOS.items()
         for label, share, method in (("none", 0.0, PARIS_NAMES), ("20", few, FEW_LINKS))
     )
-    return rows + tuple(Row((name, "none"), name, 0.0, PARIS_NAMES) for name in CATALOGUES)
+    return rows + tuple(
+        Row((name, "none"), name, 0.0, PARIS_NAMES) for name in CATALOGUES
+    )
 
 
 ONTOLOGIES = StudySpec(

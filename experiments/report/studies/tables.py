@@ -61,8 +61,15 @@ def _reasoned(runs: Runs, on_dbp15k: bool) -> list[Row]:
     if table.empty:
         return []
     here = table[table["method"].isin(["paris", "prase"]) & (table["ratio"] > 0)]
-    here = here[[one.get("literals.name", "none") == "none" for one in here["settings"]]]
-    places = {(data, ratio) for data, ratio in zip(here["data"], here["ratio"], strict=True)}
+    reads_literals = here["settings"].map(
+        lambda one: one.get("literals.name", "none") != "none"
+    )
+    here = here[
+        ~reads_literals.astype(bool)
+    ]  # without rows, the map has no truth values
+    places = {
+        (data, ratio) for data, ratio in zip(here["data"], here["ratio"], strict=True)
+    }
     order = DBP15K if on_dbp15k else sorted({data for data, _ in places} - set(DBP15K))
     return [
         Row((method.label, data, percent(ratio)), data, ratio, method)
@@ -91,11 +98,22 @@ def against(
         columns += [
             Printed(f"{name}, paper", metric, "emea"),
             Measured(
-                usual, metric, EMEA, protocol, same_splits_as=method, counts=False, in_csv=False
+                usual,
+                metric,
+                EMEA,
+                protocol,
+                same_splits_as=method,
+                counts=False,
+                in_csv=False,
             ),
             Measured(other, metric, method, protocol),
             Difference(f"{name}, change", other, usual, form),
-            SplitPValue(f"{name}, p", (method, protocol), (EMEA, protocol), f"{{stage}}.{metric}"),
+            SplitPValue(
+                f"{name}, p",
+                (method, protocol),
+                (EMEA, protocol),
+                f"{{stage}}.{metric}",
+            ),
         ]
     counted = f"{TITLES[metrics[0]]}, {title}"
     return TableSpec(
@@ -109,7 +127,10 @@ def against(
 def in_candidates(protocol: str) -> Measured:
     """Return the column with the probability of the candidates before the first E-step."""
     return Measured(
-        "in candidates", method=EMEA_DENSE, protocol=protocol, path="history.0.candidate_prob"
+        "in candidates",
+        method=EMEA_DENSE,
+        protocol=protocol,
+        path="history.0.candidate_prob",
     )
 
 
@@ -118,7 +139,9 @@ VARIANTS = (
         Section(
             f"Dense evidence, protocol `{protocol}`",
             DENSE_NOTE,
-            against(EMEA_DENSE, "dense", protocol, ("hit@1", "mr"), in_candidates(protocol)),
+            against(
+                EMEA_DENSE, "dense", protocol, ("hit@1", "mr"), in_candidates(protocol)
+            ),
             optional=True,
         )
         for protocol in BOTH
@@ -210,7 +233,12 @@ TABLE1 = StudySpec(
                     Listed("machine", "machine"),
                     Measured("Hit@1"),
                     *PRECISION,
-                    Measured("whole run, s", path="seconds.total", form="{:.1f}", spread=False),
+                    Measured(
+                        "whole run, s",
+                        path="seconds.total",
+                        form="{:.1f}",
+                        spread=False,
+                    ),
                     Measured(
                         "peak memory, MB",
                         path="peak_memory_mb",
@@ -245,7 +273,14 @@ TABLE2 = StudySpec(
 )
 
 TABLE3_KEYS = (
-    *("iptranse_sup", "gcn_align_sup", "mugnn_sup", "rsn_sup", "alinet_sup", "mraea_sup"),
+    *(
+        "iptranse_sup",
+        "gcn_align_sup",
+        "mugnn_sup",
+        "rsn_sup",
+        "alinet_sup",
+        "mraea_sup",
+    ),
     *("psr_sup", "rrea_sup", "dual_amn_sup", "bootea_semi", "mraea_semi", "psr_semi"),
     *("rrea_semi", "dual_amn_semi", "lightea_sup"),
 )
@@ -281,7 +316,9 @@ TABLE3 = StudySpec(
                 ("pair", "ratio", "method"),
                 tuple(
                     Row((data, percent(ratio), method.label), data, ratio, method)
-                    for (data, ratio), method in product(TABLE3_PLACES, map(_at_the_end, ALONE))
+                    for (data, ratio), method in product(
+                        TABLE3_PLACES, map(_at_the_end, ALONE)
+                    )
                 ),
                 (
                     Printed("reported"),
@@ -312,7 +349,9 @@ def times(data: str, printed: str, unit: int, method: Method) -> TableSpec:
         for title, key in parts.items()
     ]
     columns += [
-        Measured(title, path=f"seconds.{title}", form="{:.2f}", own_first=True, empty="")
+        Measured(
+            title, path=f"seconds.{title}", form="{:.2f}", own_first=True, empty=""
+        )
         for title in parts
     ]
     columns.append(Listed("machine", "machine", own_first=True))

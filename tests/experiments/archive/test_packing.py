@@ -16,11 +16,15 @@ from ...written_runs import CONFIG, LINKS, write_run_folder
 
 @pytest.mark.parametrize("title", ["2026-01-02_03-04-05", "0", "12-30-00"])
 def test_a_time_or_number_is_not_a_name(tmp_path: Path, title: str) -> None:
-    assert list(packed_runs(write_run_folder(tmp_path / title))) == ["emea-rrea-zh-5%-strict-s0"]
+    assert list(packed_runs(write_run_folder(tmp_path / title))) == [
+        "emea-rrea-zh-5%-strict-s0"
+    ]
     assert list(packed_runs(tmp_path / title, "mine")) == ["mine"]
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/a", "..\\a", "a\nb", "_a", "x" * 201])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "/a", "..\\a", "a\nb", "_a", "x" * 201]
+)
 def test_a_name_must_be_that_of_a_folder(name: str) -> None:
     with pytest.raises(DataError, match="cannot be the name of a run"):
         checked_name(name)
@@ -42,18 +46,28 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
 
 def test_a_study_is_added_to_another(tmp_path: Path) -> None:
     for name in "ab":
-        add_runs(tmp_path / "one", packed_runs(write_run_folder(tmp_path / name, run_id=name * 32)))
+        add_runs(
+            tmp_path / "one",
+            packed_runs(write_run_folder(tmp_path / name, run_id=name * 32)),
+        )
     assert add_runs(tmp_path / "two", packed_runs(tmp_path / "one")) == ["a", "b"]
     for name in ("runs.jsonl", "details.zip"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+        assert (tmp_path / "one" / name).read_bytes() == (
+            tmp_path / "two" / name
+        ).read_bytes()
     with pytest.raises(DataError, match="omit --name"):
         packed_runs(tmp_path / "one", "c")
 
 
 def test_places_of_a_machine_are_left_out(tmp_path: Path) -> None:
     first = "/home/me/a b/zh-first/checkpoint.safetensors"
-    config = CONFIG | {"data": {"name": "zh", "root": "/home/me/data"}, "initial_from": first}
-    add_runs(tmp_path / "study", packed_runs(write_run_folder(tmp_path / "a", config=config)))
+    config = CONFIG | {
+        "data": {"name": "zh", "root": "/home/me/data"},
+        "initial_from": first,
+    }
+    add_runs(
+        tmp_path / "study", packed_runs(write_run_folder(tmp_path / "a", config=config))
+    )
     [run] = read_study(tmp_path / "study")
     assert run.config["data"] == {"name": "zh", "root": "data"}
     assert run.config["initial_from"] == "zh-first/checkpoint.safetensors"

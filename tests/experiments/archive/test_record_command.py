@@ -12,11 +12,17 @@ from ...written_runs import write_run_folder
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("experiments.archive.study.EXPERIMENTS", tmp_path / "experiments")
-    monkeypatch.setattr("experiments.archive.record_command.EXPERIMENTS", tmp_path / "experiments")
+    monkeypatch.setattr(
+        "experiments.archive.study.EXPERIMENTS", tmp_path / "experiments"
+    )
+    monkeypatch.setattr(
+        "experiments.archive.record_command.EXPERIMENTS", tmp_path / "experiments"
+    )
 
 
-def test_add_list_check_and_restore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_add_list_check_and_restore(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in "ab":
         write_run_folder(tmp_path / name, run_id=name * 32)
     assert main(["record", "add", "mine", "a", "b"]) == 0
@@ -30,13 +36,19 @@ def test_add_list_check_and_restore(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["record", "check"]) == 0
     assert capsys.readouterr().out == "mine: 2 runs, all checksums match\n"
     assert main(["record", "restore", "mine", "b", "--out", "back"]) == 0
-    assert (tmp_path / "back" / "run.json").read_text() == (tmp_path / "b/run.json").read_text()
+    assert (tmp_path / "back" / "run.json").read_text() == (
+        tmp_path / "b/run.json"
+    ).read_text()
     assert main(["record", "restore", "mine", "--out", "all"]) == 0
-    assert (tmp_path / "all/b/run.json").read_text() == (tmp_path / "b/run.json").read_text()
+    assert (tmp_path / "all/b/run.json").read_text() == (
+        tmp_path / "b/run.json"
+    ).read_text()
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["a", "b"]
 
 
-def test_a_sweep_is_added_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_is_added_as_a_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in "ab":
         write_run_folder(tmp_path / "sweep" / name, run_id=name * 32)
     (tmp_path / "sweep" / "skipped").mkdir()
@@ -46,7 +58,9 @@ def test_a_sweep_is_added_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "--name needs exactly one run" in capsys.readouterr().err
 
 
-def test_a_name_and_a_replacement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_and_a_replacement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in "ab":
         write_run_folder(tmp_path / name, run_id=name * 32)
     assert main(["record", "add", "x/mine", "a", "--name", "zh 5%"]) == 0

@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 from experiments.archive.packing import restore_run
-from experiments.archive.study import EXPERIMENTS, StudyRun, check_study, find_studies, read_study
+from experiments.archive.study import (
+    EXPERIMENTS,
+    StudyRun,
+    check_study,
+    find_studies,
+    read_study,
+)
 
 from ...unsigned_files import unsigned
 
@@ -26,7 +32,9 @@ def expected() -> dict[tuple[str, str], str]:
 
 
 def digest_of(folder: Path) -> str:
-    parts = {name: hashlib.sha256(unsigned(folder / name)).hexdigest() for name in TEXTS}
+    parts = {
+        name: hashlib.sha256(unsigned(folder / name)).hexdigest() for name in TEXTS
+    }
     header = json.loads(unsigned(folder / "run.json"))
     del header["params"]
     parts["run.json"] = hashlib.sha256(json.dumps(header).encode()).hexdigest()
@@ -44,7 +52,9 @@ def restored_digest(run: StudyRun, folder: Path) -> str:
 
 
 def runs_of(study: str) -> dict[tuple[str, str], StudyRun]:
-    return {(study, run.header["run_id"]): run for run in read_study(EXPERIMENTS / study)}
+    return {
+        (study, run.header["run_id"]): run for run in read_study(EXPERIMENTS / study)
+    }
 
 
 STUDIES = sorted({study for study, _ in expected()})
@@ -71,7 +81,9 @@ def test_every_run_is_restored_completely(study: str, tmp_path: Path) -> None:
             assert restored_digest(run, tmp_path / run.name) == expected()[key], key
 
 
-@pytest.mark.parametrize("study", [folder.name for folder in find_studies([EXPERIMENTS])])
+@pytest.mark.parametrize(
+    "study", [folder.name for folder in find_studies([EXPERIMENTS])]
+)
 def test_all_checksums_match_and_all_links_are_known(study: str) -> None:
     assert check_study(EXPERIMENTS / study) >= 5
     assert all(run.links_checksum for run in read_study(EXPERIMENTS / study))
@@ -83,12 +95,21 @@ def test_runs_of_one_split_have_the_same_links() -> None:
     for folder in find_studies([EXPERIMENTS]):
         for run in read_study(folder):
             scores = run.scores
-            split = tuple(scores[key] for key in ("data", "ratio", "split", "split_seed"))
-            split += (scores["num_links"]["test"], run.entry["config"]["data"].get("fold"))
+            split = tuple(
+                scores[key] for key in ("data", "ratio", "split", "split_seed")
+            )
+            split += (
+                scores["num_links"]["test"],
+                run.entry["config"]["data"].get("fold"),
+            )
             by_split.setdefault(split, set()).add(run.links_checksum)
             ranks = run.ranks()
             assert ranks is not None and len(ranks) == scores["num_links"]["test"]
     assert all(len(links) == 1 for links in by_split.values())
     # a pair of which nothing was deleted has the links of the original pair
-    own = {split: links for split, links in by_split.items() if not str(split[0]).endswith("_0")}
+    own = {
+        split: links
+        for split, links in by_split.items()
+        if not str(split[0]).endswith("_0")
+    }
     assert len({min(map(str, links)) for links in own.values()}) == len(own)

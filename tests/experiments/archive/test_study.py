@@ -40,7 +40,9 @@ def study(tmp_path: Path) -> Path:
     """A study of two runs."""
     packed: dict[str, PackedRun] = {}
     for name in ("b", "a"):
-        packed |= packed_runs(write_run_folder(tmp_path / "runs" / name, run_id=name * 32))
+        packed |= packed_runs(
+            write_run_folder(tmp_path / "runs" / name, run_id=name * 32)
+        )
     folder = tmp_path / "study"
     assert add_runs(folder, packed) == ["a", "b"]
     return folder
@@ -54,7 +56,9 @@ def test_a_restored_run_equals_its_folder(study: Path, tmp_path: Path) -> None:
     for run in read_study(study):
         old, new = tmp_path / "runs" / run.name, tmp_path / "again" / run.name
         restore_run(run, new)
-        assert {path.name for path in new.iterdir()} == {path.name for path in old.iterdir()}
+        assert {path.name for path in new.iterdir()} == {
+            path.name for path in old.iterdir()
+        }
         for name in ("config.yaml", "metrics.json", "run.json", "series.jsonl"):
             assert (new / name).read_bytes() == (old / name).read_bytes(), name
         with np.load(old / "ranks.npz") as before, np.load(new / "ranks.npz") as after:
@@ -103,7 +107,11 @@ def test_a_name_is_taken_only_on_request(study: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize("step", [0, 1, 2])
 def test_a_kill_leaves_a_study_that_can_be_read(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool, step: int
+    study: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    replaced: bool,
+    step: int,
 ) -> None:
     """Writing stops before its first, second or third file."""
     written = 0
@@ -134,7 +142,9 @@ def test_a_kill_leaves_a_study_that_can_be_read(
     assert check_study(study) == (2 if replaced else 3)
 
 
-@pytest.mark.parametrize("ranks", [[], [1.0], [0.5], [127.5], [128.0], [32767.5], [np.inf] * 3])
+@pytest.mark.parametrize(
+    "ranks", [[], [1.0], [0.5], [127.5], [128.0], [32767.5], [np.inf] * 3]
+)
 def test_ranks_survive_their_encoding(ranks: list[float]) -> None:
     values = np.array(ranks, dtype=np.float64)
     assert np.array_equal(decoded_ranks(encoded_ranks(values)), values)
@@ -166,7 +176,9 @@ def test_every_damage_is_noticed(study: Path, file: str) -> None:
             assert str(path) in str(error) and "\n" not in str(error)
         else:
             path.write_bytes(whole)
-            assert entries == [run.entry for run in read_study(study)]  # only a zip's own fields
+            assert entries == [
+                run.entry for run in read_study(study)
+            ]  # only a zip's own fields
     assert noticed == 40 if file == RUNS_FILE else noticed > 20
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match="version control"):
@@ -180,7 +192,9 @@ def test_a_detail_without_a_run_is_reported(study: Path) -> None:
         check_study(study)
 
 
-@pytest.mark.parametrize("name", ["../../outside.json", "/tmp/outside.json", "a/../../b.json"])
+@pytest.mark.parametrize(
+    "name", ["../../outside.json", "/tmp/outside.json", "a/../../b.json"]
+)
 def test_members_of_an_archive_are_not_extracted(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

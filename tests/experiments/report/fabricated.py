@@ -33,7 +33,12 @@ def made(
     """An EM run on zh at 1% that lifts Hit@1 from 0.1234 to 0.5, but for what is changed."""
     metrics: dict[str, Any] = {"data": "dbp15k_zh", "model": "rrea", "training": "sup"}
     metrics |= {"rule": "paris", "em": "paper", "protocol": "strict", "method": "emea"}
-    metrics |= {"ratio": 0.01, "split_seed": 0, "initial": scores(0.1234), "final": scores(0.5)}
+    metrics |= {
+        "ratio": 0.01,
+        "split_seed": 0,
+        "initial": scores(0.1234),
+        "final": scores(0.5),
+    }
     metrics["history"] = history((0.1234, 0.2), (0.5, 0.4))
     header = {"run_id": f"id-{name}", "start_time": started}
     header |= {"tags": TAGS | (tags or {}), "params": PARAMS | (params or {})}
@@ -42,13 +47,22 @@ def made(
 
 def alone(hit: float, name: str = "alone", **changes: Any) -> RecordedRun:
     """A run of the neural model without EM."""
-    return made(name, **(NEURAL | {"initial": scores(hit), "final": scores(hit)} | changes))
+    return made(
+        name, **(NEURAL | {"initial": scores(hit), "final": scores(hit)} | changes)
+    )
 
 
 def reasoned(method: str, hit: float, **changes: Any) -> RecordedRun:
     """A run of PARIS or PRASE, which name one counterpart and rank no others."""
-    answers = {"mapping": {"all": {"precision": hit + 0.1, "recall": hit, "f1": hit + 0.05}}}
-    kind = {"method": method, "em": "none", "rule": "none", "final": scores(hit, others=False)}
+    answers = {
+        "mapping": {"all": {"precision": hit + 0.1, "recall": hit, "f1": hit + 0.05}}
+    }
+    kind = {
+        "method": method,
+        "em": "none",
+        "rule": "none",
+        "final": scores(hit, others=False),
+    }
     return made(method, **(kind | answers | changes))
 
 
@@ -62,13 +76,19 @@ def write_run(
     """The same in a study's files, with ranks of the test links if they are given."""
     run = made(name, study.name, **changes)
     fields = dict.fromkeys(HEADER, "") | run.header
-    metrics = {key: None if key == "history" else run.metrics[key] for key in run.metrics}
+    metrics = {
+        key: None if key == "history" else run.metrics[key] for key in run.metrics
+    }
     entry = {"run": name, **fields, "config": {}, "metrics": metrics, "links": links}
     details = {
-        f"{stage}_in_pool.npy": encoded_ranks(np.float64(ranks[stage])) for stage in ranks or {}
+        f"{stage}_in_pool.npy": encoded_ranks(np.float64(ranks[stage]))
+        for stage in ranks or {}
     }
     history = "".join(json.dumps(item) + "\n" for item in run.metrics["history"])
-    add_runs(study, {name: PackedRun(entry, {HISTORY: history.encode(), SERIES: b"", **details})})
+    add_runs(
+        study,
+        {name: PackedRun(entry, {HISTORY: history.encode(), SERIES: b"", **details})},
+    )
     return next(found for found in load_records(study) if found.name == name)
 
 
@@ -103,11 +123,17 @@ def texts(table: Table) -> dict[tuple[str, ...], dict[str, str]]:
 
 def scores(hit: float, others: bool = True) -> dict[str, Any]:
     """Metrics of one ranking; those of further ranks are missing where there are no others."""
-    ranked = {"hit@1": hit, "mrr": hit if others else None, "mr": 10 * hit if others else None}
+    ranked = {
+        "hit@1": hit,
+        "mrr": hit if others else None,
+        "mr": 10 * hit if others else None,
+    }
     return {**ranked, "all_targets": {**ranked, "hit@1": hit / 2}}
 
 
-def history(*hits: tuple[float, float], neural: Sequence[float] = ()) -> list[dict[str, Any]]:
+def history(
+    *hits: tuple[float, float], neural: Sequence[float] = ()
+) -> list[dict[str, Any]]:
     """Hit@1 of the neural model and the joint distribution in each iteration, and its seconds."""
     trained = [*neural, *[1.0] * len(hits)]
     return [

@@ -34,7 +34,9 @@ def with_k(value: int, hit: float, **changes: Any) -> RecordedRun:
 
 
 def over_k(*hits: float, **changes: Any) -> list[RecordedRun]:
-    return [with_k(k, hit, **changes) for k, hit in zip((5, 10, 20, 50), hits, strict=True)]
+    return [
+        with_k(k, hit, **changes) for k, hit in zip((5, 10, 20, 50), hits, strict=True)
+    ]
 
 
 def compatible(ratio: float, mean: float, conflicts: float) -> RecordedRun:
@@ -56,7 +58,8 @@ def among_all(run: RecordedRun, hit: float, before: float | None = None) -> Reco
     """A run whose ranking among all targets is another; fabricated ones have half the Hit@1."""
     hits = {"initial": hit if before is None else before, "final": hit}
     changed = {
-        stage: {**run.metrics[stage], "all_targets": {"hit@1": hits[stage]}} for stage in STAGES
+        stage: {**run.metrics[stage], "all_targets": {"hit@1": hits[stage]}}
+        for stage in STAGES
     }
     return replace(run, metrics=run.metrics | changed)
 
@@ -79,7 +82,11 @@ EXAMPLES: list[Example] = [
         [emea(0.5, ratio=0.05), alone(0.519, ratio=0.2)],
         [emea(0.5, ratio=0.05), alone(0.521, ratio=0.2)],
     ),
-    ("EMEA beats RREA in every cell", [emea(0.5), alone(0.4)], [emea(0.5), alone(0.498)]),
+    (
+        "EMEA beats RREA in every cell",
+        [emea(0.5), alone(0.4)],
+        [emea(0.5), alone(0.498)],
+    ),
     (
         "fewer labels, larger lift",
         lifted(0.5, 0.4, 0.3, 0.2, 0.1),
@@ -122,7 +129,12 @@ EXAMPLES: list[Example] = [
     ),
     (
         "semi better than sup after EMEA, not at 1%",
-        [emea(0.5, ratio=0.05), emea(0.6, ratio=0.05, **SEMI), emea(0.5), emea(0.4, **SEMI)],
+        [
+            emea(0.5, ratio=0.05),
+            emea(0.6, ratio=0.05, **SEMI),
+            emea(0.5),
+            emea(0.4, **SEMI),
+        ],
         [emea(0.5), emea(0.6, **SEMI)],
     ),
     (
@@ -158,7 +170,10 @@ EXAMPLES: list[Example] = [
     (
         "K = 50 more effective than 10, if slightly",
         # a fabricated mean rank is ten times the Hit@1
-        [with_k(10, 0.5), made(params={"em.num_candidates": 50}, final=scores(0.6) | {"mr": 4.0})],
+        [
+            with_k(10, 0.5),
+            made(params={"em.num_candidates": 50}, final=scores(0.6) | {"mr": 4.0}),
+        ],
         [with_k(10, 0.5), with_k(50, 0.6)],
     ),
     (
@@ -178,14 +193,19 @@ def test_means_are_compared_on_common_splits() -> None:
     claim = "EMEA beats PARIS in every cell"
     runs = [emea(0.5), emea(0.1, split_seed=1), reasoned("paris", 0.4)]
     assert verdict_on(claim, runs) == "upheld (1 of 1)"
-    assert verdict_on(claim, [*runs, reasoned("paris", 0.4, split_seed=1)]) == "not upheld (0 of 1)"
+    assert (
+        verdict_on(claim, [*runs, reasoned("paris", 0.4, split_seed=1)])
+        == "not upheld (0 of 1)"
+    )
 
 
 def verdict_on(claim: str, runs: list[RecordedRun], protocol: str = "strict") -> str:
     return verdict(list(BY_CLAIM[claim].results(viewed(runs), protocol)))
 
 
-@pytest.mark.parametrize(("claim", "holds", "fails"), EXAMPLES, ids=[one[0] for one in EXAMPLES])
+@pytest.mark.parametrize(
+    ("claim", "holds", "fails"), EXAMPLES, ids=[one[0] for one in EXAMPLES]
+)
 def test_a_claim_is_upheld_or_not(
     claim: str, holds: list[RecordedRun], fails: list[RecordedRun]
 ) -> None:

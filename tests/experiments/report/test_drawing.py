@@ -36,7 +36,11 @@ def picture(**numbers: float) -> dict[str, Any]:
 def test_drawings_are_repeatable_and_need_no_other_file() -> None:
     drawn = svg(picture())
     # the last bits of a mean differ between machines
-    assert drawn == svg(picture(model=float(np.nextafter(0.1, 1)))) != svg(picture(model=0.15))
+    assert (
+        drawn
+        == svg(picture(model=float(np.nextafter(0.1, 1))))
+        != svg(picture(model=0.15))
+    )
     for words in ("a title", "labelled links", "Hit@1", "EMEA", ">zh<"):
         assert words in drawn, words
     assert "href" not in drawn and "url(" not in drawn.replace("url(#", "")
@@ -44,17 +48,31 @@ def test_drawings_are_repeatable_and_need_no_other_file() -> None:
 
 def test_names_are_escaped_in_drawings() -> None:
     chart = Chart("</script> & ü", 0, "ratio", ("EMEA",), series="pair")
-    assert "&lt;/script&gt; &amp; ü" in svg(stacked([lines(chart, points(chart, table()))]))
+    assert "&lt;/script&gt; &amp; ü" in svg(
+        stacked([lines(chart, points(chart, table()))])
+    )
 
 
 def test_curves_are_those_of_the_recorded_runs() -> None:
     recorded = load_records(EXPERIMENTS / "dangling")
     runs = Runs(run_table(recorded), "dangling")
-    (run,) = [one for one in recorded if one.name == "data-0.2-s0-paper-final-dangling_EN_FR_40"]
+    (run,) = [
+        one
+        for one in recorded
+        if one.name == "data-0.2-s0-paper-final-dangling_EN_FR_40"
+    ]
     panel = precision_and_recall(runs)["concat"][PAIRS.index("EN_FR")]
     assert panel["title"] == "EN_FR"
-    drawn = [point for point in panel["layer"][0]["data"]["values"] if point["series"] == "EMEA"]
-    expected = [(one["recall"], one["precision"]) for one in run.metrics["sources"]["curve"]]
-    np.testing.assert_allclose([(point["x"], point["y"]) for point in drawn], expected, atol=6e-5)
+    drawn = [
+        point
+        for point in panel["layer"][0]["data"]["values"]
+        if point["series"] == "EMEA"
+    ]
+    expected = [
+        (one["recall"], one["precision"]) for one in run.metrics["sources"]["curve"]
+    ]
+    np.testing.assert_allclose(
+        [(point["x"], point["y"]) for point in drawn], expected, atol=6e-5
+    )
     found = reliability(runs)["concat"][0]["layer"][1]["data"]["values"]
     assert {point["series"] for point in found} == set(SHARES)

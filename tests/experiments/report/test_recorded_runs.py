@@ -27,8 +27,12 @@ def test_runs_say_which_code_made_them(study: str) -> None:
         assert len(tags["commit"]) == 40 and int(tags["commit"], 16), name
         assert tags["dirty"] == "false", name
         assert run.header["status"] == "FINISHED", name
-        assert tags["protocol"] == run.metrics["protocol"] == _param(run, "protocol.name"), name
-        leaks = run.metrics["protocol"] == "released" and run.metrics["method"] == "emea"
+        assert (
+            tags["protocol"] == run.metrics["protocol"] == _param(run, "protocol.name")
+        ), name
+        leaks = (
+            run.metrics["protocol"] == "released" and run.metrics["method"] == "emea"
+        )
         assert tags["test_links_in_training"] == str(leaks).lower(), name
         assert run.started > 0, name
 
@@ -62,13 +66,27 @@ def test_runs_are_of_options_that_exist(study: str) -> None:
 def test_a_folders_name_says_pair_ratio_and_split(study: str) -> None:
     for run in records(study):
         data, ratio, split, *_ = run.name.split("-")
-        if run.metrics["split"] == "official":  # of a fold, and the ratio is that of the fold
+        # the options of the suite are official splits, and its ratio is that of the others
+        if study == "suite" and run.metrics["split"] == "official":
+            assert _pair(data) == run.metrics["data"], run.name
+            assert split == f"s{run.metrics['split_seed']}", run.name
+            continue
+        # of a fold, and the ratio is that of the fold
+        if run.metrics["split"] == "official":
             assert run.metrics["data"].startswith(data), run.name
             assert ratio == f"fold{_param(run, 'data.fold')}", run.name
             continue
-        if run.metrics["split"] == "none":  # all links are test links
-            assert ratio == "none" and run.metrics["num_links"]["train"] == 0, run.name
-            assert run.metrics["data"].startswith(data), run.name
+        # all links are test links; six names of `literals_no_links` leave the ratio out
+        if run.metrics["split"] == "none":
+            assert ratio in ("none", f"s{run.metrics['split_seed']}"), run.name
+            assert run.metrics["num_links"]["train"] == 0, run.name
+            assert run.metrics["data"].startswith(_pair(data)), run.name
+            continue
+        if study == "ontologies":  # own files with a number of links
+            numbers = run.metrics["num_links"]
+            assert data == run.metrics["data"], run.name
+            assert int(ratio) == numbers["train"] + numbers["validation"], run.name
+            assert split == f"s{run.metrics['split_seed']}", run.name
             continue
         if data == "data":  # chosen by its folder, whose name comes last
             assert run.name.endswith(f"_{run.metrics['data']}"), run.name
@@ -85,10 +103,15 @@ def test_runs_of_one_split_share_the_first_model() -> None:
     runs = {run.name: run for run in records("table1")}
     compared = 0
     for name, run in runs.items():
-        alone = runs.get(_first_model(run)) or runs.get("-".join(name.split("-")[:3]) + "-neural")
+        alone = runs.get(_first_model(run)) or runs.get(
+            "-".join(name.split("-")[:3]) + "-neural"
+        )
         own_training = _param(run, "initial_from") is None
         if run.metrics["method"] == "emea" and alone is not None and not own_training:
-            first, last = run.metrics["initial"]["hit@1"], alone.metrics["final"]["hit@1"]
+            first, last = (
+                run.metrics["initial"]["hit@1"],
+                alone.metrics["final"]["hit@1"],
+            )
             assert first == pytest.approx(last, abs=2e-3), name
             compared += 1
     assert compared >= 190
@@ -110,6 +133,8 @@ def _param(run: RecordedRun, key: str) -> object:
 
 @cache
 def _pair(option: str) -> str:
+    if option not in option_names("data"):
+        return option
     data = composed([f"data={option}"]).data
     return str(data.get("name") or data.get("folder", option).split("/")[-1])
 
@@ -117,11 +142,11 @@ def _pair(option: str) -> str:
 def _overrides(run: RecordedRun) -> tuple[str, ...]:
     """The choices that the run's metrics name; a group its method does not use is ``none``."""
     official = run.metrics["split"] == "official"
-    if run.metrics["split"] != "none" and not official:
-        assert f"{_ratio(run):g}" in option_names("ratio"), run.name
+    has_ratio = run.metrics["split"] != "none" and not official
     method = run.metrics["method"]
     chosen = {"method": "emea" if method == "neural" else method}
     chosen |= {"split": "official"} if official else {}
+    chosen |= {"ratio.value": f"{_ratio(run):g}"} if has_ratio else {}
     for group in GROUPS:
         name = run.metrics[group]
         if name in option_names(group):

@@ -27,7 +27,9 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
         load_records(tmp_path)
 
 
-@pytest.mark.parametrize("tags", [{"dirty": "true"}, {"dirty": "unknown"}, {"commit": "unknown"}])
+@pytest.mark.parametrize(
+    "tags", [{"dirty": "true"}, {"dirty": "unknown"}, {"commit": "unknown"}]
+)
 def test_runs_of_uncommitted_code_are_left_out_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, tags: dict[str, str]
 ) -> None:

@@ -17,9 +17,19 @@ def test_only_runs_that_differ_in_nothing_are_repetitions() -> None:
         for number, (split, hit) in enumerate(hits)
     ]
     started = {"initial_from": "weights", "trainer.block_size": 9}
-    others = [{"params": {"em.iterations": 3}}, {"tags": {"commit": "e" * 40}}, {"ratio": 0.05}]
-    others += [{"tags": {"data_checksum": "f" * 64}}, {"protocol": "released"}, {"em": "dual"}]
-    runs += [made(f"o{n}", final=scores(0.1), **change) for n, change in enumerate(others)]
+    others = [
+        {"params": {"em.iterations": 3}},
+        {"tags": {"commit": "e" * 40}},
+        {"ratio": 0.05},
+    ]
+    others += [
+        {"tags": {"data_checksum": "f" * 64}},
+        {"protocol": "released"},
+        {"em": "dual"},
+    ]
+    runs += [
+        made(f"o{n}", final=scores(0.1), **change) for n, change in enumerate(others)
+    ]
     runs.append(made("more", split_seed=0, final=scores(0.54), params=started))
     (part,) = repetitions_report(run_table(runs)).parts
     assert part.table is not None

@@ -12,7 +12,7 @@ from experiments.archive.study import EXPERIMENTS
 from experiments.report import report_page as page
 from experiments.report.line_charts import Chart, lines, points, stacked
 from experiments.report.report import Cell, Entry, Part, Report, Table, text_table
-from experiments.report.report_page import report_page
+from experiments.report.report_page import report_page, row_command
 from experiments.report.write import PAGE
 
 ROWS = [
@@ -22,12 +22,16 @@ ROWS = [
     ["en", "0.8", "10%", "-0.03", "above"],
     ["de", "not run", "30%", "1,200", "above"],
 ]
-TABLE = text_table(["pair"], ["ours", "share", "difference", "verdict"], ROWS, ["verdict"])
+TABLE = text_table(
+    ["pair"], ["ours", "share", "difference", "verdict"], ROWS, ["verdict"]
+)
 CHART = Chart("Hit@1", 0, "ratio", ("RREA", "em=dual"))
 
 
 def chart() -> dict[str, Any]:
-    cells = [Entry(f"0.{n}00", Cell(n / 10, 0.01, 3), number=n / 10) for n in (2, 7, 4, 8)]
+    cells = [
+        Entry(f"0.{n}00", Cell(n / 10, 0.01, 3), number=n / 10) for n in (2, 7, 4, 8)
+    ]
     rows = ((("1%",), (cells[0], cells[1])), (("5%",), (cells[2], cells[3])))
     table = Table(("ratio",), ("RREA", "em=dual"), frozenset(), rows)
     return stacked([lines(CHART, points(CHART, table))])
@@ -53,7 +57,13 @@ def committed_page() -> str:
 def reports() -> list[Report]:
     note = "247 runs, see [the manual](https://example.org)."
     return [
-        Report("table1", "Table 1", note, (Part("Hit@1", "A note.", TABLE),), "By commit c."),
+        Report(
+            "table1",
+            "Table 1",
+            note,
+            (Part("Hit@1", "A note.", TABLE),),
+            "By commit c.",
+        ),
         Report("dual", "Two <ways>", "Text & *more*.", (), "", chart()),
     ]
 
@@ -61,7 +71,9 @@ def reports() -> list[Report]:
 @pytest.fixture
 def file(reports: list[Report], tmp_path: Path) -> Path:
     path = tmp_path / "report.html"
-    path.write_text(report_page("Results", reports, ["**First:** it works."]), encoding="utf-8")
+    path.write_text(
+        report_page("Results", reports, ["**First:** it works."]), encoding="utf-8"
+    )
     return path
 
 
@@ -81,10 +93,25 @@ def test_everything_is_inside(file: Path) -> None:
 
 def test_texts_are_escaped(reports: list[Report]) -> None:
     rows = [["<b>x</b>", "</script><script>alert(1)</script>", "[a](javascript:b)"]]
-    part = Part("<i>", "<img src=x onerror=y>", text_table(["<u>"], ["b", "c"], rows, ["b", "c"]))
-    text = report_page("<Results>", [*reports, Report("own", "own", "", (part,), "<s>")])
+    part = Part(
+        "<i>",
+        "<img src=x onerror=y>",
+        text_table(["<u>"], ["b", "c"], rows, ["b", "c"]),
+    )
+    text = report_page(
+        "<Results>", [*reports, Report("own", "own", "", (part,), "<s>")]
+    )
     assert "<title>&lt;Results&gt;</title>" in text
-    for tag in ("<ways>", "<b>", "<i>", "<u>", "<s>", "<img", "<script>alert", 'href="javascript'):
+    for tag in (
+        "<ways>",
+        "<b>",
+        "<i>",
+        "<u>",
+        "<s>",
+        "<img",
+        "<script>alert",
+        'href="javascript',
+    ):
         assert tag not in body(text), tag
     assert "&lt;b&gt;x&lt;/b&gt;" in text and "&lt;i&gt;" in text
 
@@ -110,14 +137,22 @@ def test_the_page_opens_from_disk_without_requests(visit: Any, file: Path) -> No
     shown.get_by_role("navigation").get_by_role("link", name="Two <ways>").click()
     assert shown.url.endswith("#dual")
     shown.locator("#dual svg").wait_for()
-    asked = [address for address in visit.requests if not address.startswith(("file:", "data:"))]
+    asked = [
+        address
+        for address in visit.requests
+        if not address.startswith(("file:", "data:"))
+    ]
     assert asked == []
-    assert len([address for address in visit.requests if address.startswith("file:")]) == 1
+    assert (
+        len([address for address in visit.requests if address.startswith("file:")]) == 1
+    )
     assert visit.errors == []
 
 
 @pytest.mark.browser
-def test_a_chart_shows_values_and_its_legend_hides_series(visit: Any, file: Path) -> None:
+def test_a_chart_shows_values_and_its_legend_hides_series(
+    visit: Any, file: Path
+) -> None:
     shown = visit.open(file)
     figure = shown.locator("#dual figure")
     symbols = figure.locator(".mark-symbol.role-mark path")
@@ -126,7 +161,10 @@ def test_a_chart_shows_values_and_its_legend_hides_series(visit: Any, file: Path
     symbols.nth(0).hover(force=True)
     tooltip = shown.locator("#vg-tooltip-element.visible")
     tooltip.wait_for()
-    assert set(tooltip.inner_text().split("\n")) >= {"labelled links\t1%", "series\tRREA"}
+    assert set(tooltip.inner_text().split("\n")) >= {
+        "labelled links\t1%",
+        "series\tRREA",
+    }
 
     def opacities() -> list[str | None]:
         return [symbols.nth(n).get_attribute("opacity") for n in range(4)]
@@ -193,10 +231,20 @@ def test_wide_tables_scroll_and_the_page_does_not(
     titles = [f"a long title {number}" for number in range(30)]
     wide = text_table(titles[:1], titles[1:], [["0.5 ± 0.1"] * 30])
     reports.append(Report("wide", "Wide", "", (Part("", "", wide),)))
-    (tmp_path / "report.html").write_text(report_page("Results", reports), encoding="utf-8")
+    (tmp_path / "report.html").write_text(
+        report_page("Results", reports), encoding="utf-8"
+    )
     shown = visit.open(tmp_path / "report.html")
     for width in (360, 800, 1500):
         shown.set_viewport_size({"width": width, "height": 700})
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
         frame = shown.locator("#wide .table")
         assert frame.evaluate("(frame) => frame.scrollWidth > frame.clientWidth")
+
+
+def test_a_row_has_the_command_that_makes_it() -> None:
+    line = {"data": "dbp15k_zh", "ratio": "0.01"}
+    expected = "emea run -m experiment=table1 data=dbp15k_zh ratio=0.01"
+    assert row_command("table1", line) == expected
+    folds = {"data": "openea_d_y (official folds)", "ratio": "0.2"}
+    assert row_command("openea", folds) == "emea run -m experiment=openea"

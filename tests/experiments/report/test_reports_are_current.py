@@ -15,6 +15,8 @@ from experiments.report.report_page import vega_bundle
 from experiments.report.studies import STUDIES
 from experiments.report.write import DOCUMENTS, PAGE, PICTURE, Results, report_csv
 
+pytestmark = pytest.mark.slow
+
 ROOT = EXPERIMENTS.parent
 AGAIN = "run make report"
 DRAWN_BY = "1.9.0.post1"
@@ -26,7 +28,8 @@ REPORTS = [
     *sorted(EXPERIMENTS.glob("*/results.md")),
 ]
 same_version = pytest.mark.skipif(
-    version("vl-convert-python") != DRAWN_BY, reason="drawn by another version of vl-convert"
+    version("vl-convert-python") != DRAWN_BY,
+    reason="drawn by another version of vl-convert",
 )
 
 
@@ -39,7 +42,9 @@ def test_reports_hold_the_recorded_results(results: Results) -> None:
     assert [report.name for report in results.reports] == list(STUDIES)
     for report in results.reports:
         folder = EXPERIMENTS / report.name
-        assert (folder / "results.md").read_text(encoding="utf-8") == report_markdown(report), AGAIN
+        assert (folder / "results.md").read_text(encoding="utf-8") == report_markdown(
+            report
+        ), AGAIN
         numbers, kept = report_csv(report), folder / "results.csv"
         assert kept.exists() == bool(numbers), AGAIN
         assert not numbers or kept.read_text(encoding="utf-8") == numbers, AGAIN
@@ -82,6 +87,8 @@ def test_every_study_with_recorded_runs_has_a_report() -> None:
 def test_links_lead_to_files(path: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
     missing = [
-        link for link in links if not link.startswith("http") and not (path.parent / link).exists()
+        link
+        for link in links
+        if not link.startswith("http") and not (path.parent / link).exists()
     ]
     assert not missing

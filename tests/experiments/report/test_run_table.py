@@ -40,7 +40,9 @@ def on_zh(
     return {run.split_seed: (run.row["name"], run.stage) for run in found}
 
 
-def hits(runs: list[RecordedRun], method: Method, protocol: str = "strict") -> list[float | None]:
+def hits(
+    runs: list[RecordedRun], method: Method, protocol: str = "strict"
+) -> list[float | None]:
     found = viewed(runs).of(method, protocol, "dbp15k_zh", 0.01)
     return values_at(found, "{stage}.hit@1")
 
@@ -108,9 +110,13 @@ def test_what_all_runs_have_in_common_are_the_defaults() -> None:
     # settings of earlier versions, and those that runs of earlier versions lack
     earlier = {"literals.transliterate", "protocol.test_pool", LIGHTEA_MEMBER, FOLDS}
     others = {key for key in COMMON if key not in stopping} - earlier
-    assert {key: configured[key] for key in others} == {key: COMMON[key] for key in others}
+    assert {key: configured[key] for key in others} == {
+        key: COMMON[key] for key in others
+    }
     configured = comparable_settings(defaults("data=zh", "model=alinet"))
-    assert {key: configured[key] for key in stopping} == {key: COMMON[key] for key in stopping}
+    assert {key: configured[key] for key in stopping} == {
+        key: COMMON[key] for key in stopping
+    }
 
 
 def test_a_studys_own_runs_count_before_later_ones() -> None:
@@ -132,7 +138,9 @@ def test_runs_that_vary_the_usual_do_not_stand_for_it(setting: str) -> None:
     assert on_zh([made(params=USUAL | {setting: "something else"})], EMEA) == {}
 
 
-@pytest.mark.parametrize("part", [None, *DUAL_PARTS, "em.iterations", "em.two_way.max_candidates"])
+@pytest.mark.parametrize(
+    "part", [None, *DUAL_PARTS, "em.iterations", "em.two_way.max_candidates"]
+)
 def test_ablations_do_not_stand_for_the_whole(part: str | None) -> None:
     params = DUAL_PARTS | ({part: "something else"} if part else {})
     found = on_zh([made(em="dual", params=params)], DUAL)
@@ -141,7 +149,9 @@ def test_ablations_do_not_stand_for_the_whole(part: str | None) -> None:
 
 def test_the_whole_is_what_em_dual_does_by_default() -> None:
     configured = defaults("em=dual")
-    parts = {key: value for key, value in DUAL_PARTS.items() if key != "em.two_way.memory"}
+    parts = {
+        key: value for key, value in DUAL_PARTS.items() if key != "em.two_way.memory"
+    }
     assert {key: configured[key] for key in parts} == parts
     beside = [f"em.two_way.{name}" for name in ("max_candidates", "ridge")]
     assert [configured[key] for key in beside] == [USUAL[key] for key in beside]
@@ -163,7 +173,9 @@ def test_splits_that_methods_share() -> None:
     runs = [made(f"em{seed}", split_seed=seed) for seed in (0, 1)]
     runs += [reasoned("paris", 0.3, split_seed=seed) for seed in (1, 2)]
     place = ("strict", "dbp15k_zh", 0.01)
-    shared = viewed(runs).shared_splits([(EMEA, *place), (PARIS, *place), (PRASE, *place)])
+    shared = viewed(runs).shared_splits(
+        [(EMEA, *place), (PARIS, *place), (PRASE, *place)]
+    )
     assert shared == {1}
     apart = [made("em"), reasoned("paris", 0.3, split_seed=1)]
     assert viewed(apart).shared_splits([(EMEA, *place), (PARIS, *place)]) == set()

@@ -27,20 +27,29 @@ def test_entities_without_an_answer_count_nothing() -> None:
 
 
 def split(folder: Path, seed: int, before: Any, after: Any) -> RecordedRun:
-    return write_run(folder, f"s{seed}", {"initial": before, "final": after}, split_seed=seed)
+    return write_run(
+        folder, f"s{seed}", {"initial": before, "final": after}, split_seed=seed
+    )
 
 
 def stages(*runs: RecordedRun) -> tuple[list[SplitRun], list[SplitRun]]:
     """The runs before and after EM."""
     rows = run_table(runs).to_dict("records")
-    return [SplitRun(row, "initial") for row in rows], [SplitRun(row, "final") for row in rows]
+    return [SplitRun(row, "initial") for row in rows], [
+        SplitRun(row, "final") for row in rows
+    ]
 
 
 @pytest.mark.parametrize("metric", ["hit@1", "mrr"])
 def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None:
-    first, second = stages(*(split(tmp_path, seed, BEFORE[seed], AFTER[seed]) for seed in (0, 1)))
+    first, second = stages(
+        *(split(tmp_path, seed, BEFORE[seed], AFTER[seed]) for seed in (0, 1))
+    )
     values = [
-        [np.equal(ranks, 1) if metric == "hit@1" else 1 / np.array(ranks) for ranks in both]
+        [
+            np.equal(ranks, 1) if metric == "hit@1" else 1 / np.array(ranks)
+            for ranks in both
+        ]
         for both in zip(BEFORE, AFTER, strict=True)
     ]
     expected = [ttest_rel(*np.array(both, dtype=float)).pvalue for both in values]
@@ -60,18 +69,25 @@ def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None
     [{"links": "f" * 64}, {"links": None}, {"tags": {"data_checksum": "f" * 64}}],
     ids=["other links", "unknown links", "other data"],
 )
-def test_only_ranks_of_the_same_links_are_paired(change: dict[str, Any], tmp_path: Path) -> None:
+def test_only_ranks_of_the_same_links_are_paired(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
     ranks = {"initial": [1.0, 2.0, 3.0], "final": [1.0, 1.0, 1.0]}
     first, _ = stages(write_run(tmp_path / "a", "a", ranks))
     _, same = stages(write_run(tmp_path / "b", "b", ranks))
     _, others = stages(write_run(tmp_path / "c", "c", ranks, **change))
     assert p_of_splits(first, same, "mrr") != [None]
-    assert p_of_splits(first, others, "mrr") == p_of_splits(others, first, "mrr") == [None]
+    assert (
+        p_of_splits(first, others, "mrr") == p_of_splits(others, first, "mrr") == [None]
+    )
 
 
 def test_a_run_folder_knows_its_links(tmp_path: Path) -> None:
     write_folder(tmp_path, "a")
     assert load_run(tmp_path / "a").tested_links() is None
-    links, ranks = np.arange(4).reshape(2, 2), Ranks(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
+    links, ranks = (
+        np.arange(4).reshape(2, 2),
+        Ranks(np.array([1.0, 2.0]), np.array([1.0, 2.0])),
+    )
     write_ranks(tmp_path / "a", links, {"initial": ranks, "final": ranks})
     assert load_run(tmp_path / "a").tested_links() == ("d" * 64, links_checksum(links))

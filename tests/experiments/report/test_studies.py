@@ -66,13 +66,23 @@ def test_times_are_means_over_iterations(published: Path) -> None:
         "joint": "0.75 ± 0.00",
         "machine": "some GPU",
     }
-    own = made("own", "table4", split_seed=2, history=history(*hits, neural=(9.0, 1.0, 1.0)))
-    assert tables(report_of("table4", [whole, own], published))[""][ZH]["first"] == "9.00"
+    own = made(
+        "own", "table4", split_seed=2, history=history(*hits, neural=(9.0, 1.0, 1.0))
+    )
+    assert (
+        tables(report_of("table4", [whole, own], published))[""][ZH]["first"] == "9.00"
+    )
 
 
-def dual(name: str, hit: float, params: dict[str, Any] | None = None, **more: Any) -> RecordedRun:
+def dual(
+    name: str, hit: float, params: dict[str, Any] | None = None, **more: Any
+) -> RecordedRun:
     value = {**scores(hit), "hit@10": 0.9}
-    costs = {"calibration": {"ece": 0.02}, "peak_memory_mb": 100.0, "seconds": {"total": 5.0}}
+    costs = {
+        "calibration": {"ece": 0.02},
+        "peak_memory_mb": 100.0,
+        "seconds": {"total": 5.0},
+    }
     measured = {"final": value, "final_reverse": value, "em": "dual", **costs}
     return made(name, params=DUAL_PARTS | (params or {}), **(measured | more))
 
@@ -84,23 +94,35 @@ def test_paired_tests_use_the_splits_that_both_methods_have(published: Path) -> 
     runs = [dual(f"d{seed}", 0.7 + seed / 100, split_seed=seed) for seed in range(5)]
     papers = [0.5, 0.52, 0.51]
     runs += [
-        made(f"p{seed}", split_seed=seed, final=scores(hit)) for seed, hit in enumerate(papers)
+        made(f"p{seed}", split_seed=seed, final=scores(hit))
+        for seed, hit in enumerate(papers)
     ]
     found = tables(report_of("dual", runs, published))
     row = found["`em=dual` against `em=paper`, paired over splits"][ZH]
-    assert (row["em=paper"], row["em=dual"], row["gain"]) == ("0.510", "0.710", "+0.200")
+    assert (row["em=paper"], row["em=dual"], row["gain"]) == (
+        "0.510",
+        "0.710",
+        "+0.200",
+    )
     p = ttest_rel([0.7, 0.71, 0.72], papers).pvalue
     assert (row["p"], row["splits"]) == (shown_p([p]), "3")
     assert "One-to-one inference against `em=dual`, paired over splits" not in found
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_changes_are_relative_to_the_complete_method(published: Path, turned: bool) -> None:
+def test_changes_are_relative_to_the_complete_method(
+    published: Path, turned: bool
+) -> None:
     runs = [dual("s0", 0.7), dual("s1", 0.9, split_seed=1)]
     runs += [dual("early", 0.6, OFF, started=1), dual("late", 0.65, OFF, started=2)]
     runs += [dual("alone", 0.66, OFF, ratio=0.3)]
     for number, other in enumerate(
-        ({"protocol": "released"}, {"split_seed": 1}, {"data": DBP15K[2]}, {"em": "paper"})
+        (
+            {"protocol": "released"},
+            {"split_seed": 1},
+            {"data": DBP15K[2]},
+            {"em": "paper"},
+        )
     ):
         runs.append(dual(f"other{number}", 0.1, {"em.two_way.memory": 0.5}, **other))
     found = tables(report_of("dual", runs[::-1] if turned else runs, published))
@@ -111,12 +133,18 @@ def test_changes_are_relative_to_the_complete_method(published: Path, turned: bo
     assert (row["30%"], row["change at 30%"], row["5%"]) == ("0.660", "", "")
 
 
-def labelled(arm: str, asked: int, hit: float, iterations: int = 1, **changes: Any) -> RecordedRun:
+def labelled(
+    arm: str, asked: int, hit: float, iterations: int = 1, **changes: Any
+) -> RecordedRun:
     """A run of the benchmark of suggested labels on ja."""
     marks = {"data.benchmark": f"labels {arm} {asked}", "data.benchmark_ratio": 0.01}
     kind = {"data": "dbp15k_ja", "em": "one_to_one", "split": "known", "ratio": None}
     kind |= {"final": scores(hit), "num_links": {"train": 150 + asked, "test": 9}}
-    return made(f"{arm}-{asked}", params={"em.iterations": iterations, **marks}, **(kind | changes))
+    return made(
+        f"{arm}-{asked}",
+        params={"em.iterations": iterations, **marks},
+        **(kind | changes),
+    )
 
 
 def test_runs_of_a_benchmark_are_in_no_other_table(published: Path) -> None:

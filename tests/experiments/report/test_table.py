@@ -1,11 +1,13 @@
 """Tables from specifications: our numbers next to the paper's."""
 
+import pandas as pd
 import pytest
 
 from experiments.report.columns import Difference, Measured, Printed, verdict
+from experiments.report.filling import versions_of
 from experiments.report.methods import EMEA, PARIS
 from experiments.report.records import PaperNumbers
-from experiments.report.report import Cell
+from experiments.report.report import Cell, Entry, Table
 from experiments.report.study_spec import Row, TableSpec
 
 from .fabricated import filled, made, reasoned, texts
@@ -36,7 +38,10 @@ PAPER: PaperNumbers = {
 def test_verdicts_at_the_bounds(
     mean: float | None, paper: float | None, metric: str, expected: str
 ) -> None:
-    assert verdict({"cell": Cell(mean, 0.0, 3), "paper": paper, "metric": metric}) == expected
+    assert (
+        verdict({"cell": Cell(mean, 0.0, 3), "paper": paper, "metric": metric})
+        == expected
+    )
 
 
 def test_differences_need_both_numbers() -> None:
@@ -51,3 +56,25 @@ def test_differences_need_both_numbers() -> None:
     spec = TableSpec(("row",), [Row(("x",), *CELL[0], EMEA)], columns, 0)
     row = texts(filled(spec, [made(), reasoned("paris", 0.3)], PAPER))["x",]
     assert (row["a"], row["b"], row["c"]) == ("-0.017", "", "+0.200")
+
+
+def test_commits_of_a_table_are_named_by_column() -> None:
+    def entry(*run_ids: str) -> Entry:
+        cell = Cell(0.5, 0.0, len(run_ids), run_ids=tuple(run_ids))
+        return Entry("0.5", cell, is_ours=True)
+
+    commits = {"1": "a" * 40, "2": "b" * 40, "3": "a" * 40}
+    runs = pd.DataFrame(
+        [{"run_id": one, "tags": {"commit": commit}} for one, commit in commits.items()]
+    )
+    rows = ((("zh",), (entry("1"), entry("1", "2"), Entry("text"))),)
+    table = Table(("pair",), ("x", "y", "z"), frozenset(), rows)
+    assert versions_of(table, runs) == (
+        "Commits of the runs: x: aaaaaaaa; y: aaaaaaaa, bbbbbbbb."
+    )
+    same = Table(
+        ("pair",), ("x", "y"), frozenset(), ((("zh",), (entry("1"), entry("3"))),)
+    )
+    assert versions_of(same, runs) == "Commit of all runs: aaaaaaaa."
+    none = Table(("pair",), ("x",), frozenset(), ((("zh",), (Entry("text"),)),))
+    assert versions_of(none, runs) == ""

@@ -26,7 +26,8 @@ def test_a_block_is_replaced_and_nothing_else() -> None:
     assert written == f"before\n{begin}\nnew\n{end}\nafter\n"
     assert with_block(written, "b", lambda _: "new", results) == written
     assert with_block(text, "c", lambda _: "new", results) == text
-    assert {"results", "table1", "dual", "findings", "repetitions", "speed"} == set(BLOCKS)
+    blocks = {"results", "table1", "dual", "suite", "findings", "repetitions", "speed"}
+    assert blocks == set(BLOCKS)
 
 
 @pytest.mark.slow
@@ -34,13 +35,17 @@ def test_only_runs_of_the_paper_are_compared_with_it(tmp_path: Path) -> None:
     runs = [made("mine", "", data="mine", seconds={"total": 12.3})]
     assert not any(with_runs_only(report) for report in made_reports(run_table(runs)))
     assert write_own_runs(runs, tmp_path) == ["runs"]
-    content = (tmp_path / "report.html").read_text().split("<main>")[1].split("</main>")[0]
+    content = (
+        (tmp_path / "report.html").read_text().split("<main>")[1].split("</main>")[0]
+    )
     assert 'id="claims"' not in content and NOT_RUN not in content
 
 
 @pytest.mark.slow
 def test_a_page_of_some_runs_has_no_gaps(tmp_path: Path) -> None:
-    runs = [made(f"s{seed}", "", split_seed=seed, seconds={"total": 1.0}) for seed in (0, 1)]
+    runs = [
+        made(f"s{seed}", "", split_seed=seed, seconds={"total": 1.0}) for seed in (0, 1)
+    ]
     names = write_own_runs(runs, tmp_path)
     assert {"runs", "table1", "dual", "figure4", "figure5"} <= set(names)
     assert not {"table2", "table5"} & set(names)
@@ -48,7 +53,9 @@ def test_a_page_of_some_runs_has_no_gaps(tmp_path: Path) -> None:
         text = (tmp_path / name / "results.md").read_text()
         assert NOT_RUN not in text and "Not run" not in text, name
     page = (tmp_path / "report.html").read_text()
-    places = [page.index(f'<section id="{name}">') for name in ("runs", "claims", "table1")]
+    places = [
+        page.index(f'<section id="{name}">') for name in ("runs", "claims", "table1")
+    ]
     assert places == sorted(places)
     assert NOT_RUN not in page.split('<section id="table1">')[1].split("</main>")[0]
     # the numbers of runs that a user does not have are not in the files either
