@@ -3,11 +3,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 INTEROP_STAMP := $(VENV)/.installed-interop
+BROWSER_STAMP := $(VENV)/.installed-browser
+LAUNCHERS_STAMP := $(VENV)/.installed-launchers
+DOCS_VENV ?= .venv-docs
+DOCS_STAMP := $(DOCS_VENV)/.installed
 ALL_STAMP := $(VENV)/.installed-all
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# two processes; one that is done takes tests from the other
+PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
+# data sets that tests may read; empty if there are none
 DATA := $(or $(EMEA_DATA),$(firstword $(wildcard $(CURDIR)/../shared/data $(CURDIR)/data)))
 
-.PHONY: run test test-wall test-interop test-wheel test-all docs ui report bench mutants clean
+.PHONY: run test test-slow test-wall test-records test-interop test-wheel test-browser test-all nightly gpu docs ui report bench mutants clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -16,12 +23,26 @@ test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2
+	PYTHONDONTWRITEBYTECODE= $(PYTEST)
+
+# what takes long, also with the public data sets if they are there: DATA=FOLDER or EMEA_DATA
+test-slow: $(STAMP)
+	$(if $(DATA),EMEA_DATA=$(DATA)) $(PYTEST) --durations=15 \
+		-m "(slow or data) and not (gpu or browser or install or nightly)"
+
+# tests that take too long for each change; run them before a release
+nightly: $(STAMP)
+	$(if $(DATA),EMEA_DATA=$(DATA)) $(PYTEST) --durations=10 -m nightly
 
 # whole runs with true, permuted and deleted test links, for all encoders and methods
 test-wall: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m slow tests/run/test_wall.py tests/run/test_wall_of_files.py \
-		tests/run/test_wall_of_commands.py
+	$(PYTEST) -m slow tests/run/test_wall.py tests/run/test_wall_of_files.py \
+		tests/run/test_wall_of_commands.py tests/run/test_wall_of_values.py \
+		tests/run/test_wall_of_ids.py
+
+# the recorded runs, and the reports that are made from them
+test-records: $(STAMP)
+	$(PYTEST) -m slow tests/experiments/report tests/experiments/archive tests/results
 
 # exports, read with sssom-py; without it, the tests are not skipped but fail
 test-interop: $(INTEROP_STAMP)
@@ -33,15 +54,30 @@ test-interop: $(INTEROP_STAMP)
 test-wheel: $(STAMP)
 	$(BIN)/python -m pytest -m install tests/test_wheel.py
 
-# slow, data, browser and install tests, too; the end lists what was skipped and why
+# pages in Chromium
+test-browser: $(BROWSER_STAMP)
+	$(BIN)/python -m pytest -m browser
+
+# slow, nightly, data, browser and install tests, too; the end lists what was skipped and why
 test-all: $(ALL_STAMP)
-	$(if $(DATA),EMEA_DATA=$(DATA)) $(BIN)/python -m pytest -n 2 -m "not gpu" -ra \
+	$(if $(DATA),EMEA_DATA=$(DATA)) $(PYTEST) -m "not gpu" -ra \
 		--hypothesis-profile=thorough
 
-# the site of the documentation, in the folder site
-docs: $(STAMP)
-	$(INSTALL) -e ".[docs]"
-	$(BIN)/mkdocs build --strict
+# on a machine with a GPU, which needs no .venv and neither Hydra nor MLflow: what cannot be
+# imported is skipped with a reason
+gpu:
+	$(or $(wildcard $(BIN)/python),$(PYTHON)) -m pytest -m gpu
+
+# the site of the documentation, in the folder site; it reads the code without importing it, so that
+# its environment has only the programs of the site
+docs: $(DOCS_STAMP)
+	$(DOCS_VENV)/bin/mkdocs build --strict
+
+$(DOCS_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(PYTHON) -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" > $(DOCS_VENV)/requirements.txt
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r $(DOCS_VENV)/requirements.txt
+	touch $@
 
 ui: $(STAMP)
 	$(BIN)/emea ui
@@ -65,6 +101,14 @@ $(STAMP): pyproject.toml constraints.txt
 
 $(INTEROP_STAMP): $(STAMP)
 	$(INSTALL) -e ".[interop]"
+	touch $@
+
+$(BROWSER_STAMP): $(STAMP)
+	$(INSTALL) -e ".[browser]"
+	touch $@
+
+$(LAUNCHERS_STAMP): $(STAMP)
+	$(INSTALL) -e ".[joblib,slurm,ray,optuna]"
 	touch $@
 
 # every launcher and sweeper, and the libraries with which tests read exports

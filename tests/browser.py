@@ -23,14 +23,17 @@ def chromium_path() -> str | None:
 def launched() -> Iterator[Any]:
     """A headless Chromium; the test is skipped where there is none to launch."""
     api = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is missing: pip install -e '.[browser]'"
+        "playwright.sync_api",
+        reason="playwright is missing: pip install -e '.[browser]'",
     )
     path = chromium_path()
     if path is None:
         pytest.skip("Chromium is missing: install it or name it with EMEA_CHROMIUM")
     with api.sync_playwright() as playwright:
         # the pages are our own, and the sandbox refuses to run as root, as in containers
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"]
+        )
         yield browser
         browser.close()
 

@@ -20,6 +20,10 @@ from typing import Any
 
 import pytest
 
+from .missing_packages import missing_packages, pytest_configure
+
+__all__ = ["pytest_configure"]
+
 ROOT = Path(__file__).resolve().parents[1]
 
 gc.disable()  # importing all modules creates no garbage; pytest_collection_finish enables it
@@ -31,7 +35,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-with contextlib.suppress(ImportError):  # machines that only run the GPU tests may lack hypothesis
+with contextlib.suppress(
+    ImportError
+):  # machines that only run the GPU tests may lack hypothesis
     from hypothesis import settings
 
     # no deadlines, because a machine may be busy; `make test-all` asks for the thorough profile
@@ -41,18 +47,25 @@ with contextlib.suppress(ImportError):  # machines that only run the GPU tests m
 
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-USERS_FILES = ("outputs", "multirun", "mlruns", "mlflow.db*", "lightning_logs", "report")
+USERS_FILES = (
+    "outputs",
+    "multirun",
+    "mlruns",
+    "mlflow.db*",
+    "lightning_logs",
+    "report",
+)
 """Where runs of the user write if they are started in the repository."""
 
 
 @pytest.fixture(scope="module", params=["torch", "numba"])
 def each_kernels(request: pytest.FixtureRequest) -> Iterator[str]:
     """Runs a test with torch's operations only, and with compiled loops of any length."""
-    from emea.runtime import kernels
+    from emea.kernels import choice
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "LEAST_OPERATIONS", 0)
-        patch.setattr(kernels._Switch, "allows_compiled", request.param == "numba")
+        patch.setattr(choice, "LEAST_OPERATIONS", 0)
+        patch.setattr(choice._Switch, "allows_compiled", request.param == "numba")
         yield request.param
 
 
@@ -73,7 +86,10 @@ def _nothing_left_behind() -> Iterator[None]:
         tops = [path for pattern in USERS_FILES for path in REPOSITORY.glob(pattern)]
         paths = [*tops, *(path for top in tops for path in top.rglob("*"))]
         files = [path for path in paths if path.is_file()]
-        return {(str(path.relative_to(REPOSITORY)), path.stat().st_mtime_ns) for path in files}
+        return {
+            (str(path.relative_to(REPOSITORY)), path.stat().st_mtime_ns)
+            for path in files
+        }
 
     before = written()
     yield
@@ -116,6 +132,9 @@ def _cheap_runs() -> Iterator[None]:
     - git describes the working tree for each run.
     - No test switches the machine off, so files need not reach the disk.
     """
+    if missing_packages():  # without them, there are no whole runs
+        yield
+        return
     from hydra.core.config_store import ConfigStore
     from lightning_fabric.utilities import registry
 
@@ -124,7 +143,9 @@ def _cheap_runs() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composition, "compose", _kept_compose(composition.compose))
-        patch.setattr(ConfigStore, "__deepcopy__", lambda store, _: store, raising=False)
+        patch.setattr(
+            ConfigStore, "__deepcopy__", lambda store, _: store, raising=False
+        )
         patch.setattr(registry, "entry_points", cache(registry.entry_points))
         patch.setattr(provenance, "_git", _kept_git(provenance._git))
         patch.setattr(os, "fsync", lambda _: None)
@@ -164,11 +185,15 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
         assert isinstance(loader, ConfigLoaderImpl)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # options have no _self_ in their defaults
+                warnings.simplefilter(
+                    "ignore"
+                )  # options have no _self_ in their defaults
                 # like compose, but without Hydra's own settings, which take most of the time
                 name, files = f"{group}/{option.strip(quotes)}", loader.repository
                 found = create_defaults_list(files, name, [], False, False)
-                config = loader._compose_config_from_defaults_list(found.defaults, files)
+                config = loader._compose_config_from_defaults_list(
+                    found.defaults, files
+                )
         except HydraException:  # Hydra composes the whole config or refuses it
             return None
         return config._get_node(group) if list(config) == [group] else None
@@ -179,9 +204,15 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
         groups = [choice.partition("=")[0] for choice in choices]
         # data sets choose options of other groups, and with the model they choose a schedule
         choosing = "data=", "model="
-        shared = [one for one in choices if one.startswith(choosing) or own_values(one) is None]
+        shared = [
+            one
+            for one in choices
+            if one.startswith(choosing) or own_values(one) is None
+        ]
         # presets also set values of other groups
-        if len(set(groups)) < len(groups) or not all(one.startswith(choosing) for one in shared):
+        if len(set(groups)) < len(groups) or not all(
+            one.startswith(choosing) for one in shared
+        ):
             return pickle.dumps(chosen(*choices))
         config = copy.deepcopy(chosen(*shared))
         for group, choice in zip(groups, choices, strict=True):
@@ -200,7 +231,9 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
             or any(value.is_sweep_override() for value in values)
         ):
             return compose(name, list(overrides), **options)
-        config = pickle.loads(put_together(*(text for text in overrides if not is_value(text))))
+        config = pickle.loads(
+            put_together(*(text for text in overrides if not is_value(text)))
+        )
         ConfigLoaderImpl._apply_overrides_to_config(values, config)
         return config
 
@@ -277,7 +310,9 @@ def interpreted() -> Callable[..., None]:
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
 
     def run(code: str, *arguments: str | Path) -> None:
-        subprocess.run([sys.executable, "-c", code, *arguments], check=True, env=environment)
+        subprocess.run(
+            [sys.executable, "-c", code, *arguments], check=True, env=environment
+        )
 
     return run
 
@@ -342,20 +377,35 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
     A fault test records one row: ``record_property("faults", (what, number, {outcome: number}))``.
     """
-    reports = [report for listed in terminalreporter.stats.values() for report in listed]
-    found = [pair for report in reports for pair in getattr(report, "user_properties", ())]
+    reports = [
+        report for listed in terminalreporter.stats.values() for report in listed
+    ]
+    found = [
+        pair for report in reports for pair in getattr(report, "user_properties", ())
+    ]
     rows = sorted({json.dumps(row) for name, row in found if name == "faults"})
     if not rows:
         return
     terminalreporter.section("faults")
     for what, tried, outcomes in map(json.loads, rows):
-        ends = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+        ends = ", ".join(
+            f"{number} {outcome}" for outcome, number in sorted(outcomes.items())
+        )
         terminalreporter.write_line(f"{what}: {tried} tried; {ends}")
 
 
+NIGHTLY = pytest.StashKey[list[str]]()
+"""The collected tests that CI leaves out, whether they are selected or not."""
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Mark the variants beyond the first ones as slow, before markers select tests."""
+    config.stash[NIGHTLY] = [
+        item.nodeid for item in items if item.get_closest_marker("nightly")
+    ]
     seen: Counter[str] = Counter()
     for item in items:
         name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
@@ -394,7 +444,10 @@ def make_pair() -> Callable[..., Any]:
     from emea.data.graph_pair import GraphPair
 
     def make(
-        seed: int = 0, num_entities: int = 9, num_relations: int = 3, num_triples: int = 20
+        seed: int = 0,
+        num_entities: int = 9,
+        num_relations: int = 3,
+        num_triples: int = 20,
     ) -> GraphPair:
         rng = np.random.default_rng(seed)
         graphs = []
@@ -403,7 +456,11 @@ def make_pair() -> Callable[..., Any]:
             relations = rng.integers(0, num_relations, num_triples)
             triples = np.stack([ends[:, 0], relations, ends[:, 1]], axis=1)
             head, relation, tail = triples[0]
-            special = [[head, relation, tail], [tail, relation, head], [head, relation, head]]
+            special = [
+                [head, relation, tail],
+                [tail, relation, head],
+                [head, relation, head],
+            ]
             triples = np.concatenate([triples, special])
             graphs.append(KnowledgeGraph(triples, num_entities + extra, num_relations))
         links = np.repeat(np.arange(num_entities)[:, None], 2, axis=1)

@@ -9,7 +9,12 @@ from emea.run.job import run_job
 
 from .small_runs import TINY
 
-FAST = ("model=lightea", "em.iterations=1", "model.encoder.dim=64", "model.encoder.output_dim=64")
+FAST = (
+    "model=lightea",
+    "em.iterations=1",
+    "model.encoder.dim=64",
+    "model.encoder.output_dim=64",
+)
 KINDS = {
     "paper": FAST,
     "released": (*FAST, "protocol=released"),

@@ -17,7 +17,19 @@ from emea.errors import MOST_CHARACTERS, UserError
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Mutation = Callable[[Draw, bytes], bytes]
 
-SEPARATORS = (b"\t", b",", b" ", b"\n", b"\r\n", b"\r", b";", b"|", b"", b"\t\t", b"\n\n")
+SEPARATORS = (
+    b"\t",
+    b",",
+    b" ",
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b";",
+    b"|",
+    b"",
+    b"\t\t",
+    b"\n\n",
+)
 TOKENS = (
     *(b"0", b"-1", b"-9223372036854775809", b"1e999", b"1.5", b"1_0", b"NaN", b"null"),
     *(b"[]", b"{}", b'""', b"'", b"${x}", b"???"),
@@ -26,7 +38,20 @@ TOKENS = (
 )
 PIECES = (
     *TOKENS,
-    *(b"\r", b"\n", b"\t", b'"', b"<", b">", b"#", b"\\", b"\\u0000", b"\\ud800", b"&x;", b"_:b"),
+    *(
+        b"\r",
+        b"\n",
+        b"\t",
+        b'"',
+        b"<",
+        b">",
+        b"#",
+        b"\\",
+        b"\\u0000",
+        b"\\ud800",
+        b"&x;",
+        b"_:b",
+    ),
     b"\xef\xbb\xbf",  # byte order mark
     b"\xc3",  # half of a character
     b"\xed\xa0\x80",  # a surrogate
@@ -34,15 +59,30 @@ PIECES = (
     *(b"\x00", b"\x0c", b"[" * 3000, b'{"a":' * 3000, b"x" * 70_000),
 )
 WHOLE_FILES = (
-    *(b"", b"\n", b"\x00", b"\xef\xbb\xbf", b"# only\n# comments\n", b"\r\n\r\n", b"{}"),
-    *(b"[" * 100_000, b'{"a":' * 100_000),  # deeper than a parser that calls itself can go
+    *(
+        b"",
+        b"\n",
+        b"\x00",
+        b"\xef\xbb\xbf",
+        b"# only\n# comments\n",
+        b"\r\n\r\n",
+        b"{}",
+    ),
+    *(
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+    ),  # deeper than a parser that calls itself can go
 )
 WORD = re.compile(rb"[A-Za-z0-9_.]+")
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:
     """Eight of ten are mutations, the others have nothing to do with the file."""
-    kinds = [st.sampled_from(WHOLE_FILES), *[st.binary(max_size=80)] * 3, *[mutated(content)] * 16]
+    kinds = [
+        st.sampled_from(WHOLE_FILES),
+        *[st.binary(max_size=80)] * 3,
+        *[mutated(content)] * 16,
+    ]
     return st.integers(0, len(kinds) - 1).flatmap(kinds.__getitem__)
 
 
@@ -67,7 +107,9 @@ def _changed(draw: Draw, node: Any) -> Any:
     if not isinstance(node, dict | list) or not node:
         return draw(JSON_VALUES)
     changed = dict(node) if isinstance(node, dict) else list(node)
-    place = draw(st.sampled_from(list(node) if isinstance(node, dict) else range(len(node))))
+    place = draw(
+        st.sampled_from(list(node) if isinstance(node, dict) else range(len(node)))
+    )
     what = draw(st.integers(0, 5))
     if what == 0:
         del changed[place]
@@ -81,12 +123,18 @@ def _changed(draw: Draw, node: Any) -> Any:
 JSON_VALUES = st.one_of(
     st.none(),
     st.booleans(),
-    st.sampled_from([-1, 0, 2**31, 2**63, -(2**70), 10**400, 1.5, float("nan"), float("inf")]),
-    st.sampled_from(["", "x", "\ud800", "\x00", "9" * 5000, [], {}, [[]], [None], {"x": None}]),
+    st.sampled_from(
+        [-1, 0, 2**31, 2**63, -(2**70), 10**400, 1.5, float("nan"), float("inf")]
+    ),
+    st.sampled_from(
+        ["", "x", "\ud800", "\x00", "9" * 5000, [], {}, [[]], [None], {"x": None}]
+    ),
 )
 
 
-def fuzz(contents: st.SearchStrategy[Any], read: Callable[[Any], None], num_examples: int) -> None:
+def fuzz(
+    contents: st.SearchStrategy[Any], read: Callable[[Any], None], num_examples: int
+) -> None:
     """Read so many inputs, half of them distinct at least; each ends well or by our own error.
 
     Args:
@@ -119,7 +167,10 @@ def fuzz(contents: st.SearchStrategy[Any], read: Callable[[Any], None], num_exam
 
 def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
     """Gives a test ``num_examples``: few of them always, many where slow tests run."""
-    both = [pytest.param(few, id="few"), pytest.param(many, id="many", marks=pytest.mark.slow)]
+    both = [
+        pytest.param(few, id="few"),
+        pytest.param(many, id="many", marks=pytest.mark.slow),
+    ]
     return pytest.mark.parametrize("num_examples", both)
 
 
@@ -129,7 +180,9 @@ def _cut(draw: Draw, content: bytes) -> bytes:
 
 def _flip(draw: Draw, content: bytes) -> bytes:
     start = draw(st.integers(0, max(0, len(content) - 1)))
-    changed = bytes(byte ^ draw(st.integers(1, 255)) for byte in content[start : start + 1])
+    changed = bytes(
+        byte ^ draw(st.integers(1, 255)) for byte in content[start : start + 1]
+    )
     return content[:start] + changed + content[start + 1 :]
 
 
@@ -140,7 +193,9 @@ def _insert(draw: Draw, content: bytes) -> bytes:
 
 def _swap_separator(draw: Draw, content: bytes) -> bytes:
     """One separator for another, in one place or everywhere."""
-    there = [separator for separator in SEPARATORS if separator and separator in content]
+    there = [
+        separator for separator in SEPARATORS if separator and separator in content
+    ]
     if not there:
         return content
     old, new = draw(st.sampled_from(there)), draw(st.sampled_from(SEPARATORS))
@@ -171,5 +226,14 @@ def _move_line(draw: Draw, content: bytes) -> bytes:
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    *(_cut, _flip, _insert, _insert, _swap_separator, _replace_word, _replace_word, _move_line),
+    *(
+        _cut,
+        _flip,
+        _insert,
+        _insert,
+        _swap_separator,
+        _replace_word,
+        _replace_word,
+        _move_line,
+    ),
 )

@@ -41,9 +41,22 @@ TARGET = """<http://b.org> a owl:Ontology .
 :x17 a owl:NamedIndividual , :Conference_Paper ; rdfs:label "EMEA" .
 """
 GOLD = {
-    *(("Person", "Person"), ("Document", "Document"), ("Email", "E-mail"), ("Author", "Author")),
-    *(("ConferencePaper", "Conference_Paper"), ("Chair", "SessionChair"), ("email", "email")),
-    *(("writesPaper", "writes_paper"), ("hasAuthor", "has_author"), ("emea2022", "x17")),
+    *(
+        ("Person", "Person"),
+        ("Document", "Document"),
+        ("Email", "E-mail"),
+        ("Author", "Author"),
+    ),
+    *(
+        ("ConferencePaper", "Conference_Paper"),
+        ("Chair", "SessionChair"),
+        ("email", "email"),
+    ),
+    *(
+        ("writesPaper", "writes_paper"),
+        ("hasAuthor", "has_author"),
+        ("emea2022", "x17"),
+    ),
 }
 """The local names of the terms that mean the same."""
 

@@ -38,5 +38,11 @@ def tiny_config_of(*overrides: str) -> DictConfig:
 def make_parts(config: DictConfig) -> Parts:
     """The objects of a run that sees what the strict protocol shows."""
     pair = load_pair(config)
-    visible = Strict()(draw_split(config, pair))
-    return build_parts(RunConfig.of(config), pair, visible, lambda _: None, torch.device("cpu"))
+    visible = Strict()(draw_split(RunConfig.of(config), pair))
+    return build_parts(
+        RunConfig.of(config),
+        pair,
+        visible,
+        observer=lambda _: None,
+        device=torch.device("cpu"),
+    )

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hydra.core.singleton import Singleton
 
+import emea.run.sweep  # noqa: F401 (its resolver belongs to the state that `_restored` keeps)
+
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ["data.num_entities=150", "ratio=0.2", "split.num_validation=10", "trainer=cpu"]
 TINY += ["model.initial_epochs=2", "model.epochs_per_iteration=1", "em.iterations=1"]
@@ -20,14 +22,24 @@ TINY += ["model.initial_epochs=2", "model.epochs_per_iteration=1", "em.iteration
 
 def environment() -> dict[str, str]:
     """The user's own, but for a store that it may name."""
-    kept = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "MLFLOW_TRACKING_URI"
+    }
     return {**kept, "PYTHONPATH": str(ROOT)}
 
 
 @contextmanager
 def going_on(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A single run, in `folder/run`, that is not waited for."""
-    command = [sys.executable, str(ROOT / "run.py"), *TINY, *arguments, "hydra.run.dir=run"]
+    command = [
+        sys.executable,
+        str(ROOT / "run.py"),
+        *TINY,
+        *arguments,
+        "hydra.run.dir=run",
+    ]
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -60,7 +72,9 @@ def called(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def called_here(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def called_here(
+    folder: Path, *arguments: str, **environ: str
+) -> subprocess.CompletedProcess[str]:
     """What ``run.py`` makes of these arguments, in the folder and in this process.
 
     A process of its own takes seconds to load torch. Hydra's state and log handlers are put back.
@@ -81,7 +95,9 @@ def called_here(folder: Path, *arguments: str, **environ: str) -> subprocess.Com
         try:
             runpy.run_path(sys.argv[0], run_name="__main__")
         except SystemExit as left:
-            status = left.code if isinstance(left.code, int) else int(left.code is not None)
+            status = (
+                left.code if isinstance(left.code, int) else int(left.code is not None)
+            )
             if isinstance(left.code, str):
                 print(left.code, file=errors)
     return subprocess.CompletedProcess(

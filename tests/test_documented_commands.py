@@ -19,7 +19,7 @@ from emea.cli.main import COMMANDS, main
 from emea.cli.run import resumed_folder
 from emea.config.command_line import check_overrides
 from emea.config.composition import CONF, composed, option_names
-from emea.config.settings.execution import CPU_SETTINGS, LITERALS
+from emea.config.usual_settings import CPU_SETTINGS, LITERALS
 
 from .sweeping import called_here
 
@@ -35,15 +35,28 @@ SHORT = (
     "trainer=cpu",
     "tracking=none",
 )
-SMALL = ("data=synthetic", "data.num_entities=150", "split.num_validation=20", "ratio=0.2")
+SMALL = (
+    "data=synthetic",
+    "data.num_entities=150",
+    "split.num_validation=20",
+    "ratio=0.2",
+)
 """What replaces the public data sets, so that a command runs in seconds."""
 
 PUBLIC_FILE = re.compile(r"\b(dy|oaei2010)/.*")
 """Files of public data sets, which need not exist where the tests run."""
 
-GROUPS = [path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra"]
-QUICK = ("align", "predict", "explain")
-NOT_RUN = ("resume=", "experiment=", "hydra/launcher=", "hydra/sweeper=", "tracking.uri=")
+GROUPS = [
+    path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra"
+]
+QUICK = ("align", "predict", "explain", "divide", "join")
+NOT_RUN = (
+    "resume=",
+    "experiment=",
+    "hydra/launcher=",
+    "hydra/sweeper=",
+    "tracking.uri=",
+)
 NOT_RUN += ("https://",)
 
 
@@ -76,7 +89,9 @@ def documented(path: Path) -> Iterator[Documented]:
 
 COMMANDS_OF_PAGES = [command for path in PAGES for command in documented(path)]
 IS_EMEA = [command for command in COMMANDS_OF_PAGES if command.words[0] == "emea"]
-IS_MODULE = [command for command in COMMANDS_OF_PAGES if command.words[:2] == ("python", "-m")]
+IS_MODULE = [
+    command for command in COMMANDS_OF_PAGES if command.words[:2] == ("python", "-m")
+]
 
 
 class ParsedError(Exception):
@@ -89,7 +104,9 @@ def only_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("parse_args", "parse_intermixed_args"):
         parse = getattr(argparse.ArgumentParser, name)
 
-        def parsed(self: Any, *args: Any, _parse: Any = parse, **kwargs: Any) -> NoReturn:
+        def parsed(
+            self: Any, *args: Any, _parse: Any = parse, **kwargs: Any
+        ) -> NoReturn:
             _parse(self, *args, **kwargs)
             raise ParsedError
 
@@ -141,7 +158,9 @@ def check_align(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS_OF_PAGES, ids=str)
-def test_a_command_is_valid(command: Documented, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_is_valid(
+    command: Documented, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program, *arguments = command.words
     monkeypatch.chdir(ROOT)
     if "PYTHONPATH" in command.environ:
@@ -190,7 +209,9 @@ def test_the_options_of_a_module_exist(command: Documented) -> None:
 
 def check_pip(arguments: list[str]) -> None:
     assert arguments[0] == "install"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     for extra in re.findall(r"\[(\w+)\]", arguments[-1]):
         assert extra in project["optional-dependencies"]
     if "-c" in arguments:
@@ -198,11 +219,15 @@ def check_pip(arguments: list[str]) -> None:
 
 
 def inline_code(path: Path) -> set[str]:
-    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
     return set(re.findall(r"`([^`\n]+)`", text))
 
 
-HAND_WRITTEN = [path for path in PAGES if path.name not in ("configuration.md", "results.md")]
+HAND_WRITTEN = [
+    path for path in PAGES if path.name not in ("configuration.md", "results.md")
+]
 
 
 @pytest.mark.parametrize("path", HAND_WRITTEN, ids=lambda path: path.name)
@@ -212,9 +237,13 @@ def test_options_and_settings_in_the_text_exist(path: Path) -> None:
         for word in code.split():
             key, equals, value = word.partition("=")
             if equals and key in GROUPS and value.islower():
-                assert set(value.split(",")) <= set(option_names(key)), f"{path.name}: {word}"
+                assert set(value.split(",")) <= set(option_names(key)), (
+                    f"{path.name}: {word}"
+                )
             elif re.fullmatch(rf"({'|'.join(GROUPS)}|export)(\.\w+)+", key):
-                assert f"`{key}" in settings or key in OTHER_SETTINGS, f"{path.name}: {word}"
+                assert f"`{key}" in settings or key in OTHER_SETTINGS, (
+                    f"{path.name}: {word}"
+                )
         command = re.match(r"emea ([a-z]+)", code)
         if command:
             assert command[1] in COMMANDS, f"{path.name}: {code}"
@@ -233,7 +262,11 @@ def test_named_objects_exist(path: Path) -> None:
 
 OTHER_SETTINGS = {
     "tracking.uri",
-    *("trainer.global_step", "trainer.callback_metrics", "trainer.should_stop"),  # Lightning's own
+    *(
+        "trainer.global_step",
+        "trainer.callback_metrics",
+        "trainer.should_stop",
+    ),  # Lightning's own
 }
 
 
@@ -254,11 +287,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def quick_form(words: list[str]) -> list[str]:
     """The arguments of ``emea run`` on a small pair, for a few steps."""
-    own_files = "data=files" in words
+    own_files = not {"data=files", "data=part"}.isdisjoint(words)
     replaced = ("em.iterations", "tracking", "trainer", "model.initial_epochs")
     if not own_files:
         replaced = (*replaced, "data", "ratio")
     kept = [word for word in words if word.partition("=")[0] not in replaced]
+    if not own_files:  # the synthetic pair has none of the settings of another data set
+        kept = [word for word in kept if not word.startswith("data.")]
     kept = [word.replace("em=none,", "em=") for word in kept]  # it has other settings
     short = list(SHORT)
     if "em=none" in words:
@@ -274,7 +309,9 @@ NEEDS_DATA = ("gallery.md", "worked_example.md")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "path", [path for path in PAGES if path.name not in NEEDS_DATA], ids=lambda path: path.name
+    "path",
+    [path for path in PAGES if path.name not in NEEDS_DATA],
+    ids=lambda path: path.name,
 )
 def test_the_commands_of_a_page_run(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -282,14 +319,23 @@ def test_the_commands_of_a_page_run(
     for command in documented(path):
         program, *arguments = command.words
         is_run = arguments[:1] == ["run.py" if program == "python" else "run"]
-        if any(word.startswith(NOT_RUN) for word in arguments) or "outputs/openea" in arguments:
+        if (
+            any(word.startswith(NOT_RUN) for word in arguments)
+            or "outputs/openea" in arguments
+        ):
             continue
         if "PYTHONPATH" in command.environ:
             monkeypatch.syspath_prepend(ROOT / command.environ["PYTHONPATH"])
         if is_run:
             done = called_here(folder, *quick_form(arguments[1:]))
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        elif program == "emea" and (arguments[0] in QUICK or arguments[:2] == ["data", "files"]):
+        elif arguments[0] == "divide" and any(
+            word.startswith("data=") for word in arguments
+        ):
+            continue  # a public data set
+        elif program == "emea" and (
+            arguments[0] in QUICK or arguments[:2] == ["data", "files"]
+        ):
             monkeypatch.chdir(folder)
             assert main(arguments) == 0, str(command)
 
@@ -305,14 +351,21 @@ def test_the_readme_shows_what_its_first_command_prints(
     page = ROOT / "README.md"
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     monkeypatch.chdir(tmp_path)
-    command = next(command for command in documented(page) if command.words[0] == "emea")
+    command = next(
+        command for command in documented(page) if command.words[0] == "emea"
+    )
     assert main(list(command.words[1:])) == 0
-    shown, printed = blocks(page, "text")[0].splitlines(), capsys.readouterr().out.splitlines()
+    shown, printed = (
+        blocks(page, "text")[0].splitlines(),
+        capsys.readouterr().out.splitlines(),
+    )
     assert [masked(line) for line in shown] == [masked(line) for line in printed]
 
 
 PYTHON = [
-    pytest.param(path, block, marks=() if path.name == "own_graphs.md" else pytest.mark.slow)
+    pytest.param(
+        path, block, marks=() if path.name == "own_graphs.md" else pytest.mark.slow
+    )
     for path in PAGES
     for block in blocks(path, "python")
 ]
@@ -320,12 +373,17 @@ PYTHON = [
 
 @pytest.mark.parametrize(("path", "block"), PYTHON)
 def test_python_code_runs(
-    path: Path, block: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    path: Path,
+    block: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = re.search(r'load(_run)?\("(alignment|outputs/\w+)"\)', block)
     needs_a_run = run is not None
     place = request.getfixturevalue("folder" if needs_a_run else "tmp_path")
-    if run is not None and not (place / run[2]).exists():  # a command of the page makes it
+    if (
+        run is not None and not (place / run[2]).exists()
+    ):  # a command of the page makes it
         shutil.copytree(place / "alignment", place / run[2])
     if not needs_a_run:
         (place / "docs").symlink_to(ROOT / "docs")

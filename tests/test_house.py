@@ -13,12 +13,15 @@ from emea import __version__
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     ("errors",),
+    ("setting",),
+    ("settings",),
     ("runtime",),
-    ("config",),
     ("data",),
+    ("kernels",),
     ("matching",),
     ("literals",),
     ("evaluation",),
+    ("config",),
     ("record",),
     ("encoders", "rules", "answer"),
     ("fit",),
@@ -26,7 +29,7 @@ LAYERS = (
     ("run",),
     ("results",),
     ("explain",),
-    ("suggest", "update", "divide"),
+    ("suggest", "update", "divide", "serve", "clusters"),
     ("aligner", "testing"),
     ("__init__",),
     ("cli",),
@@ -35,7 +38,7 @@ LAYERS = (
     ("benchmarks",),
 )
 """Packages and single modules. Each layer imports from those before it; neighbours do not import
-each other."""
+each other. ``settings`` are the files ``settings.py`` of all packages; they only declare fields."""
 
 CONDA_NAMES = {"torch": "pytorch"}
 
@@ -59,7 +62,9 @@ def imported_packages(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module == "emea":
-            names |= {f"emea.{alias.name}" for alias in node.names if is_module(alias.name)}
+            names |= {
+                f"emea.{alias.name}" for alias in node.names if is_module(alias.name)
+            }
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
         elif isinstance(node, ast.Import):
@@ -79,7 +84,8 @@ def within_emea(path: Path) -> tuple[str, ...]:
 def layered_name(path: Path) -> str:
     """The package or single module of a file, as the layers name it."""
     if (ROOT / "emea") in path.parents:
-        return within_emea(path)[0].removesuffix(".py")
+        is_settings = path.name == "settings.py"
+        return "settings" if is_settings else within_emea(path)[0].removesuffix(".py")
     return path.relative_to(ROOT).parts[0]
 
 
@@ -97,12 +103,16 @@ def wrong_imports(path: Path) -> list[str]:
     name = layered_name(path)
     level = next(index for index, layer in enumerate(LAYERS) if name in layer)
     below = {name, *(one for layer in LAYERS[:level] for one in layer)}
-    return [one for one in imported_packages(path) if (_layer(one) or name) not in below]
+    return [
+        one for one in imported_packages(path) if (_layer(one) or name) not in below
+    ]
 
 
 def _layer(module: str) -> str | None:
     """Return the package or single module of the project that a module belongs to."""
     first, _, rest = module.partition(".")
+    if module.endswith(".settings"):
+        return "settings"
     if first == "emea":
         return rest.partition(".")[0] or None
     return first if first in ("experiments", "benchmarks") else None
@@ -146,7 +156,9 @@ def test_constraints_pin_every_requirement() -> None:
     pinned = {line.split("==")[0].lower() for line in lines if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = requirements() + project["optional-dependencies"]["test"]
-    missing = [name for name, _ in map(split_name, wanted) if name.lower() not in pinned]
+    missing = [
+        name for name, _ in map(split_name, wanted) if name.lower() not in pinned
+    ]
     assert not missing
 
 
@@ -177,7 +189,10 @@ def unsafe_parts(path: Path) -> Iterator[str]:
             called = ast.unparse(node.func)
             if called in UNSAFE_CALLS:
                 yield f"calls {called}"
-            if called == "yaml.load" and not {ast.unparse(arg) for arg in node.args} & SAFE_YAML:
+            if (
+                called == "yaml.load"
+                and not {ast.unparse(arg) for arg in node.args} & SAFE_YAML
+            ):
                 yield "calls yaml.load with an unsafe loader"
             for word in node.keywords:
                 value = UNSAFE_SETTINGS.get(word.arg or "")
@@ -186,5 +201,9 @@ def unsafe_parts(path: Path) -> Iterator[str]:
 
 
 def test_nothing_runs_what_it_reads() -> None:
-    found = [f"{path.relative_to(ROOT)} {part}" for path in CODE for part in unsafe_parts(path)]
+    found = [
+        f"{path.relative_to(ROOT)} {part}"
+        for path in CODE
+        for part in unsafe_parts(path)
+    ]
     assert not found

@@ -33,5 +33,7 @@ def test_the_notebook_runs() -> None:
     notebook = read_notebook()
     stored = printed(notebook)
     resources = {"metadata": {"path": str(DOCS)}}
-    client(notebook, timeout=SECONDS, kernel_name="python3", resources=resources).execute()
+    client(
+        notebook, timeout=SECONDS, kernel_name="python3", resources=resources
+    ).execute()
     assert printed(notebook) == stored

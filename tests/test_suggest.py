@@ -25,6 +25,7 @@ from emea.suggest import (
     most_helpful,
     reason,
     relation_weights,
+    sources_between,
     suggest,
     uncertainties,
     write_suggestions,
@@ -49,18 +50,32 @@ def influence_by_loop(weights: list[float]) -> dict[tuple[int, int], float]:
 
 def random_weights(seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
-    return 0.9 * torch.rand(TRIPLES.num_directed, generator=generator, dtype=torch.float64)
+    return 0.9 * torch.rand(
+        TRIPLES.num_directed, generator=generator, dtype=torch.float64
+    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-def test_uncertainty_is_the_probability_of_a_wrong_candidate(values: list[float]) -> None:
+def test_uncertainty_is_the_probability_of_a_wrong_candidate(
+    values: list[float],
+) -> None:
     total = max(1.0, sum(values))
     probs = [value / total for value in values]
     expected = 1 - max(probs)
     beliefs = Beliefs(
-        torch.arange(len(probs)).unsqueeze(0), torch.tensor([probs], dtype=torch.float64)
+        torch.arange(len(probs)).unsqueeze(0),
+        torch.tensor([probs], dtype=torch.float64),
     )
     assert float(uncertainties(beliefs)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_entities_with_a_candidate_in_a_range() -> None:
+    targets = torch.arange(3).repeat(4, 1)
+    probs = [[0.1, 0.7, 0.2], [0.9, 0.05, 0.05], [0.0, 0.0, 0.0], [0.3, 0.3, 0.4]]
+    beliefs = Beliefs(targets, torch.tensor(probs, dtype=torch.float64))
+    assert sources_between(beliefs, 0.2, 0.6).tolist() == [0, 3]
+    assert sources_between(beliefs, 0.4, 0.7).tolist() == [0, 3]
+    assert sources_between(beliefs, 0.5, 0.6).tolist() == []
 
 
 def test_a_relation_without_a_counterpart_has_no_weight() -> None:
@@ -69,7 +84,9 @@ def test_a_relation_without_a_counterpart_has_no_weight() -> None:
     included = Subsumption(torch.tensor([1, 2]), *shares, TRIPLES.num_directed)
     grounds = Grounds(TRIPLES, TRIPLES, beliefs, included)
     weights = relation_weights(grounds)
-    assert float(weights[0]) == pytest.approx(0.5 * float(TRIPLES.inverse_functionality[0]))
+    assert float(weights[0]) == pytest.approx(
+        0.5 * float(TRIPLES.inverse_functionality[0])
+    )
     assert not weights[1:].any()
 
 
@@ -91,7 +108,14 @@ def test_entities_are_chosen_as_by_a_loop() -> None:
     for _ in range(12):
         scores = {
             entity: left[entity]
-            * (1 + sum(prob * left[n] for (known, n), prob in pairs.items() if known == entity))
+            * (
+                1
+                + sum(
+                    prob * left[n]
+                    for (known, n), prob in pairs.items()
+                    if known == entity
+                )
+            )
             for entity in free
         }
         best = max(scores, key=lambda entity: scores[entity])
@@ -103,7 +127,9 @@ def test_entities_are_chosen_as_by_a_loop() -> None:
         left[best] = 0
     chosen = most_helpful(uncertainty, Influence.of(TRIPLES, weights), is_open, 12)
     assert [entity for entity, _ in chosen] == [entity for entity, _ in expected]
-    assert [score for _, score in chosen] == pytest.approx([score for _, score in expected])
+    assert [score for _, score in chosen] == pytest.approx(
+        [score for _, score in expected]
+    )
 
 
 def test_choices_do_not_sit_in_one_neighbourhood() -> None:
@@ -111,7 +137,9 @@ def test_choices_do_not_sit_in_one_neighbourhood() -> None:
     star = [[0, 0, leaf] for leaf in (1, 2, 3)] + [[4, 0, leaf] for leaf in (5, 6, 7)]
     graph = KnowledgeGraph(torch.tensor(star).numpy(), 8, 1)
     influence = Influence.of(DirectedTriples(graph), torch.full((2,), 0.9).double())
-    chosen = most_helpful(torch.ones(8).double(), influence, torch.ones(8, dtype=torch.bool), 2)
+    chosen = most_helpful(
+        torch.ones(8).double(), influence, torch.ones(8, dtype=torch.bool), 2
+    )
     assert {entity for entity, _ in chosen} == {0, 4}
 
 
@@ -129,8 +157,13 @@ def test_unlabelled_entities_are_suggested_with_their_candidates(
 ) -> None:
     run = finished(kind)
     found = suggest(Explainer(run), 15)
-    known = {*run.split.supervision.train[:, 0], *run.split.supervision.validation[:, 0]}
-    assert len({one.source for one in found}) == 15 and not known & {one.source for one in found}
+    known = {
+        *run.split.supervision.train[:, 0],
+        *run.split.supervision.validation[:, 0],
+    }
+    assert len({one.source for one in found}) == 15 and not known & {
+        one.source for one in found
+    }
     for one in found:
         probs = [prob for _, prob in one.candidates]
         assert probs == sorted(probs, reverse=True) and len(probs) <= NUM_ALTERNATIVES
@@ -153,7 +186,9 @@ def test_test_links_change_no_suggestion(finished: Finished) -> None:
     run = finished("dual")
     wrong = run.split.test.copy()
     wrong[:, 1] = np.random.default_rng(1).permutation(wrong[:, 1])
-    links = np.concatenate([run.split.supervision.train, run.split.supervision.validation])
+    links = np.concatenate(
+        [run.split.supervision.train, run.split.supervision.validation]
+    )
     for test in (wrong, wrong[:0]):
         pair = replace(run.pair, links=np.concatenate([links, test]))
         other = replace(run, pair=pair, split=replace(run.split, test=test))
@@ -163,7 +198,9 @@ def test_test_links_change_no_suggestion(finished: Finished) -> None:
 def _page(run: FinishedRun) -> str:
     explainer = Explainer(run)
     chosen = [(one.source, reason(one)) for one in suggest(explainer, 5)]
-    return alignment_page(explainer, None, view=View("What to label next", "To label", chosen))
+    return alignment_page(
+        explainer, None, view=View("What to label next", "To label", chosen)
+    )
 
 
 def test_files_hold_the_suggestions(
@@ -178,7 +215,9 @@ def test_files_hold_the_suggestions(
     ]
     objects = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [one["source"] for one in objects] == [row[0] for row in rows[1:]]
-    assert [one["candidates"][0]["target"] for one in objects] == [row[1] for row in rows[1:]]
+    assert [one["candidates"][0]["target"] for one in objects] == [
+        row[1] for row in rows[1:]
+    ]
     assert objects[0]["score"] == pytest.approx(found[0].score, abs=1e-5)
 
 

@@ -27,7 +27,9 @@ def test_our_encoders_pass(model: str) -> None:
     check_encoder(factory(composed([f"model={model}"]).model.encoder))
 
 
-@pytest.mark.parametrize("rule", [name for name in option_names("rule") if name != "none"])
+@pytest.mark.parametrize(
+    "rule", [name for name in option_names("rule") if name != "none"]
+)
 def test_our_rules_pass(rule: str) -> None:
     check_rule(factory(composed([f"rule={rule}"]).rule))
 
@@ -118,13 +120,19 @@ def one(beliefs: Beliefs) -> Tensor:
 @pytest.mark.parametrize(
     ("rule", "sentence"),
     [
-        (rule_of(one, ()), r"Own.names must be distinct names, one per indicator, got \[\]"),
+        (
+            rule_of(one, ()),
+            r"Own.names must be distinct names, one per indicator, got \[\]",
+        ),
         (rule_of(one, ("a", "a")), "must be distinct names"),
         (rule_of(lambda beliefs: beliefs.probs), "returned values of shape"),
         (rule_of(lambda beliefs: one(beliefs) / 0), "NaN or infinite"),
         (rule_of(lambda beliefs: None), "returned a NoneType"),
         (rule_of(lambda beliefs: one(beliefs).long()), "Convert them to floats"),
-        (rule_of(lambda beliefs: torch.rand_like(one(beliefs))), "other values when it was called"),
+        (
+            rule_of(lambda beliefs: torch.rand_like(one(beliefs))),
+            "other values when it was called",
+        ),
         (rule_of(lambda beliefs: one(beliefs).zero_()), "changed the probabilities"),
         (lambda **given: 3, "int must be a subclass"),
     ],

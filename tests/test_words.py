@@ -13,7 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 TOP_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES = [*TOP_PAGES, *sorted((ROOT / "docs").glob("*.md"))]
-WRITTEN_PAGES = [path for path in PAGES if path.name not in ("configuration.md", "results.md")]
+WRITTEN_PAGES = [
+    path for path in PAGES if path.name not in ("configuration.md", "results.md")
+]
 WRITTEN_PAGES.append(ROOT / "experiments" / "README.md")
 
 WORDS = {
@@ -34,7 +36,9 @@ WORDS = {
 def found_in(text: str) -> Counter[str]:
     """How often each word occurs in a text."""
     text = re.sub(r"`[^`\n]+`", " ", text)  # code keeps its names
-    hits = {name: len(re.findall(form, text, re.IGNORECASE)) for name, form in WORDS.items()}
+    hits = {
+        name: len(re.findall(form, text, re.IGNORECASE)) for name, form in WORDS.items()
+    }
     return Counter({name: count for name, count in hits.items() if count})
 
 
@@ -48,7 +52,11 @@ def texts_of(path: Path) -> Iterator[str]:
     """Docstrings, comments and other strings with a blank, of a Python file."""
     source = path.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and " " in node.value
+        ):
             yield node.value
     yield from re.findall(r"(?:^|\s)# (.*)", source)
 
@@ -70,7 +78,8 @@ def occurrences() -> dict[str, list[str]]:
         for text in texts_of(path):
             counts = found_in(text)
             place += [
-                f"{path.relative_to(ROOT)}: {name!r} in {text[:70]!r}" for name in counts.elements()
+                f"{path.relative_to(ROOT)}: {name!r} in {text[:70]!r}"
+                for name in counts.elements()
             ]
     return found
 
@@ -88,7 +97,10 @@ def test_packages_avoid_the_words(package: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("A run that is told nothing goes on anew.", ["anew", "goes on", "told, tells"]),
+        (
+            "A run that is told nothing goes on anew.",
+            ["anew", "goes on", "told, tells"],
+        ),
         ("It is no longer here. Category alone stands.", ["alone", "stands"]),
         ("The code `stands alone` and understands.", []),
         ("There is no target, and that is no candidate.", ["is no X"]),
@@ -103,7 +115,9 @@ def anchors(path: Path) -> set[str]:
     if path.suffix == ".jsonl":
         num_lines = len(path.read_bytes().splitlines())
         return {f"L{number}" for number in range(1, num_lines + 1)}
-    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     cleaned = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
     return {title.strip().replace(" ", "-") for title in cleaned}
@@ -111,7 +125,9 @@ def anchors(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"\w+:", link):
             continue
@@ -148,6 +164,8 @@ def test_pages_that_the_code_names_exist() -> None:
 
 def test_the_metrics_are_documented() -> None:
     page = (ROOT / "docs" / "run_folder.md").read_text(encoding="utf-8")
-    recorded = ROOT / "docs" / "examples" / "records" / "worked_example" / "metrics.json"
+    recorded = (
+        ROOT / "docs" / "examples" / "records" / "worked_example" / "metrics.json"
+    )
     keys = json.loads(recorded.read_text(encoding="utf-8"))
     assert [key for key in keys if f"`{key}`" not in page] == []

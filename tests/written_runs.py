@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from emea.record.checked_files import write_checked_arrays, write_checked_json, write_checked_yaml
+from emea.record.checked_files import (
+    write_checked_arrays,
+    write_checked_json,
+    write_checked_yaml,
+)
 from emea.record.run_folder import links_checksum
 from emea.record.run_record import flat_params
 
@@ -23,7 +27,10 @@ CONFIG = {
 METRICS = {
     "initial": {"hit@1": 0.5, "mrr": 0.7, "all_targets": {"hit@1": 0.5}},
     "final": {"hit@1": 0.25, "mrr": None, "all_targets": {"hit@1": 0.25}},
-    "history": [{"iteration": 0, "validation": {"mrr": 0.125}}, {"iteration": 1, "é": "ü"}],
+    "history": [
+        {"iteration": 0, "validation": {"mrr": 0.125}},
+        {"iteration": 1, "é": "ü"},
+    ],
     "protocol": "strict",
     "data": "zh",
 }
@@ -44,8 +51,15 @@ def write_run_folder(
 ) -> Path:
     """A finished run; the ranks are those among test targets only."""
     folder.mkdir(parents=True)
-    write_checked_yaml(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(config)))
-    tags = {"commit": "c" * 40, "dirty": "false", "fingerprint": FINGERPRINT, "data_checksum": "d"}
+    write_checked_yaml(
+        folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(config))
+    )
+    tags = {
+        "commit": "c" * 40,
+        "dirty": "false",
+        "fingerprint": FINGERPRINT,
+        "data_checksum": "d",
+    }
     content = {
         "run_id": run_id,
         "name": "emea-rrea-zh-5%-strict-s0",
@@ -60,7 +74,9 @@ def write_run_folder(
     }
     for name, value in (("metrics.json", metrics), ("run.json", content)):
         write_checked_json(folder / name, value)
-    (folder / "series.jsonl").write_text("".join(json.dumps(point) + "\n" for point in POINTS))
+    (folder / "series.jsonl").write_text(
+        "".join(json.dumps(point) + "\n" for point in POINTS)
+    )
     write_checked_arrays(
         folder / "ranks.npz",
         initial_in_pool=np.float32([3, 1, 1, 2]),
