@@ -7,14 +7,14 @@ from typing import Any
 import yaml
 
 from emea.config.composition import CONF, option_names, required_groups
-from emea.config.settings.execution import RunSettings
-from emea.config.settings.groups import GROUPS
-from emea.config.settings.setting import MISSING, Setting, settings_of, typed
+from emea.config.groups import GROUPS
+from emea.run.settings import RunSettings
+from emea.setting import MISSING, Setting, settings_of, typed
 
 HEAD = """# Configuration
 
 Every setting with its default, its allowed values, its meaning and the source of the default. This
-page is generated from the schemas in `emea/config/settings` and the options in `conf/`:
+page is generated from the file `settings.py` of each package and the options in `conf/`:
 `python docs/configuration_page.py > docs/configuration.md`.
 
 Choose an option of a group with `group=option` and set a value with `key=value`. A setting of a
@@ -100,7 +100,9 @@ def _table(settings: Iterable[Setting], values: dict[str, Any]) -> str:
             one.help,
             one.source,
         )
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        lines.append(
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        )
     if not lines:
         return ""
     head = ["| key | default | allowed | meaning | source |", "|---|---|---|---|---|"]

@@ -11,9 +11,22 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
-TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "CITATION.cff")
+TOP = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "LICENSE",
+    "CITATION.cff",
+)
 FOLDERS = ("docs", "experiments")
 SUFFIXES = {".md", ".svg", ".png", ".csv", ".jsonl", ".html", ".ipynb"}
+LANDING = "landing.md"
+"""The front page, which only the site has."""
+
+PLACES = {"README.md": "introduction/index.html", f"docs/{LANDING}": "index.html"}
+"""Pages that are in other places than their names say."""
+
 ANY_FILE = "docs/examples"
 """The folder whose files are all on the site."""
 
@@ -21,10 +34,15 @@ ANY_FILE = "docs/examples"
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Take the navigation from the index, and build anchors as GitHub does."""
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    config.nav = [{"Home": "README.md"}, {"Index": "docs/README.md"}]
-    for title, rows in re.findall(r"^\*\*(.+)\*\*\n\n((?:\|.*\n)+)", index, re.MULTILINE):
+    config.nav = [{"Home": f"docs/{LANDING}"}, {"Introduction": "README.md"}]
+    config.nav.append({"Index": "docs/README.md"})
+    for title, rows in re.findall(
+        r"^\*\*(.+)\*\*\n\n((?:\|.*\n)+)", index, re.MULTILINE
+    ):
         pages = re.findall(r"^\| \[(.+?)\]\((\w+\.md)\)", rows, re.MULTILINE)
-        config.nav.append({title: [{name: f"docs/{page}"} for name, page in pages]})
+        config.nav.append(
+            {title: [{name: f"docs/{page}"} for name, page in pages if page != LANDING]}
+        )
     config.mdx_configs["toc"]["slugify"] = anchor
     return config
 
@@ -39,17 +57,26 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     paths = [ROOT / name for name in TOP]
     for folder in FOLDERS:
         paths += [path for path in sorted((ROOT / folder).rglob("*")) if is_shown(path)]
-    others = [file for file in files if file.src_dir != config.docs_dir]  # those of the theme
+    others = [
+        file for file in files if file.src_dir != config.docs_dir
+    ]  # those of the theme
     own = [
-        File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path))
+        File.generated(
+            config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)
+        )
         for path in paths
     ]
+    for file in own:
+        if file.src_uri in PLACES:
+            file.dest_uri = PLACES[file.src_uri]
     return Files([*others, *own])
 
 
 def is_shown(path: Path) -> bool:
     """Return whether a file belongs to the site."""
-    is_example = path.is_relative_to(ROOT / ANY_FILE) and "__pycache__" not in path.parts
+    is_example = (
+        path.is_relative_to(ROOT / ANY_FILE) and "__pycache__" not in path.parts
+    )
     return path.is_file() and (path.suffix in SUFFIXES or is_example)
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.kernels.sparse_pattern import NormalisedAdjacency
+from emea.kernels.sparse_pattern import NormalisedAdjacency
 
 
 class NeighbourMean(nn.Module):
@@ -22,7 +22,9 @@ class NeighbourMean(nn.Module):
     def __init__(self, graph: JointGraph, dim: int = 64, depth: int = 2) -> None:
         super().__init__()
         self.entities = nn.Parameter(torch.randn(graph.num_entities, dim) * dim**-0.5)
-        self.adjacency = NormalisedAdjacency(graph.triples()[:, [0, 2]], graph.num_entities)
+        self.adjacency = NormalisedAdjacency(
+            graph.triples()[:, [0, 2]], graph.num_entities
+        )
         self.depth = depth
 
     def forward(self) -> Tensor:

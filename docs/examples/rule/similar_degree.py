@@ -20,8 +20,12 @@ class SimilarDegree(Rule):
     names = ("similar_degree",)
 
     def __init__(self, pair: GraphPair, device: torch.device | str = "cpu") -> None:
-        degrees = [np.asarray(graph.degrees()) + 1.0 for graph in (pair.source, pair.target)]
-        self.source, self.target = (torch.from_numpy(values).to(device) for values in degrees)
+        degrees = [
+            np.asarray(graph.degrees()) + 1.0 for graph in (pair.source, pair.target)
+        ]
+        self.source, self.target = (
+            torch.from_numpy(values).to(device) for values in degrees
+        )
 
     def prepare(self, view: RuleView) -> None:
         """Degrees do not change between iterations."""
