@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -106,8 +107,8 @@ class Mutant:
 
     Args:
         path: The module, relative to the repository.
-        line: The number of the changed line, and ``code`` its text before the change.
-        code: The text.
+        line: The number of the changed line.
+        code: The statement before the change, in one line, without what is inside of a block.
         before: The changed expression, and ``after`` what replaces it.
         after: The replacement.
         text: The text of the changed module.
@@ -179,17 +180,23 @@ def main(arguments: Sequence[str]) -> None:
 
 def drawn_mutants(count: int, seed: int, only: str = "") -> list[Mutant]:
     """Draw mutants of the critical code at random, without those that change no result."""
-    equivalent = set(yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or ())
-    modules = sorted(path for place in CRITICAL for path in modules_of(ROOT / place))
-    names = [path.relative_to(ROOT).as_posix() for path in modules]
-    every = [
-        mutant
-        for name in names
-        if only in name
-        for mutant in mutants_of(name, (ROOT / name).read_text(encoding="utf-8"))
-        if mutant.name not in equivalent
-    ]
+    equivalent = equivalent_names()
+    every = [one for one in all_mutants(only) if one.name not in equivalent]
     return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def equivalent_names() -> set[str]:
+    """Return the names of the mutants that change no result."""
+    return set(yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or ())
+
+
+def all_mutants(only: str = "") -> Iterator[Mutant]:
+    """Return all mutants of the critical modules whose path contains a text."""
+    modules = sorted(path for place in CRITICAL for path in modules_of(ROOT / place))
+    for path in modules:
+        name = path.relative_to(ROOT).as_posix()
+        if only in name:
+            yield from mutants_of(name, path.read_text(encoding="utf-8"))
 
 
 def modules_of(place: Path) -> list[Path]:
@@ -203,7 +210,7 @@ def mutants_of(path: str, text: str) -> Iterator[Mutant]:
     content, start_of = text.encode(), [0]
     for line in content.splitlines(keepends=True):
         start_of.append(start_of[-1] + len(line))
-    for node in expressions(ast.parse(text)):
+    for node, statement in expressions(ast.parse(text)):
         start = start_of[node.lineno - 1] + node.col_offset
         end = start_of[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         for after in changes(node):
@@ -213,28 +220,43 @@ def mutants_of(path: str, text: str) -> Iterator[Mutant]:
                 else f"({after})"
             )
             changed = content[:start] + whole.encode() + content[end:]
-            code = text.splitlines()[node.lineno - 1].strip()
+            code = one_line(statement)
             yield Mutant(
                 path, node.lineno, code, ast.unparse(node), after, changed.decode()
             )
 
 
-def expressions(node: ast.AST, inside: bool = False) -> Iterator[ast.expr]:
-    """Return the expressions inside of functions, without annotations, messages and the log."""
+@cache
+def one_line(statement: ast.stmt | None) -> str:
+    """Return a statement in one line, independent of its layout; of a block, the first line."""
+    return ast.unparse(statement).splitlines()[0] if statement else ""
+
+
+def expressions(
+    node: ast.AST, inside: bool = False, statement: ast.stmt | None = None
+) -> Iterator[tuple[ast.expr, ast.stmt | None]]:
+    """Return the expressions inside of functions, each with the statement that it belongs to.
+
+    Annotations, messages, the log, and checks that two lists have one length are left out.
+    """
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return
     if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert | ast.arguments):
         return
     if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(
         ("logger.", "warn")
     ):
         return
+    if isinstance(node, ast.stmt):
+        statement = node
     if isinstance(node, ast.expr) and inside:
-        yield node
+        yield node, statement
     inside = inside or isinstance(node, ast.FunctionDef)
     for field, value in ast.iter_fields(node):
         if field not in ("annotation", "returns", "decorator_list"):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
-                    yield from expressions(child, inside)
+                    yield from expressions(child, inside, statement)
 
 
 def changes(node: ast.AST) -> Iterator[str]:

@@ -44,6 +44,24 @@ def test_each_mutant_has_one_changed_expression() -> None:
         compile(one.text, one.path, "exec")
 
 
+def test_a_mutant_has_the_same_name_in_another_layout() -> None:
+    one = "def f(a, b):\n    return g(a, 1, strict=True)\n"
+    other = one.replace(
+        "(a, 1, strict=True)", "(\n        a, 1,  # why\n        strict=True)"
+    )
+    names = [one.name for one in mutants.mutants_of("emea/em/f.py", one)]
+    assert names == ["emea/em/f.py: 1 -> 2 in return g(a, 1, strict=True)"]
+    assert names == [one.name for one in mutants.mutants_of("emea/em/f.py", other)]
+
+
+@pytest.mark.slow
+def test_every_mutant_without_effect_exists() -> None:
+    assert (
+        mutants.equivalent_names() - {one.name for one in mutants.all_mutants()}
+        == set()
+    )
+
+
 @pytest.mark.slow
 def test_the_draw_covers_each_critical_module_but_no_equivalent_mutant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
