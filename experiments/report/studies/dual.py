@@ -147,9 +147,9 @@ ENSEMBLE_NOTE = (
     "alone, a run on zh takes 20 s, and one with one encoder 6.4 s (neither time is recorded)."
 )
 THREE_NOTE = (
-    "Three RREA encoders without LightEA, from earlier commits: 98ad0f01, without masked examples, "
-    "and 75a4914d (the first three splits at 5%). The number of shared fits was chosen on zh and "
-    "ja with split seed 11. Several runs shared a GPU."
+    "Three RREA encoders without LightEA, from an earlier commit (98ad0f01), without masked "
+    "examples. The number of shared fits was chosen on zh and ja with split seed 11. Several runs "
+    "shared a GPU."
 )
 
 
