@@ -51,7 +51,7 @@ def report_page(title: str, reports: Sequence[Report], lead: Sequence[str] = ())
     body = template.render(title=title, sections=sections)
     scripts = [resource("emea.results", "page.js")]
     if any(report.chart is not None for report in reports):
-        scripts.insert(0, vega_bundle())
+        scripts = [vega_bundle(), resource("experiments.report", "charts.js"), *scripts]
     return html_document(title, body, page_style(), scripts)
 
 
