@@ -14,7 +14,9 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 # data sets that tests may read; empty if there are none
 DATA := $(or $(EMEA_DATA),$(firstword $(wildcard $(CURDIR)/../shared/data $(CURDIR)/data)))
 
-.PHONY: run test test-slow test-wall test-records test-interop test-wheel test-browser test-all nightly gpu docs ui report bench mutants clean
+RECORD_TESTS = tests/experiments/report tests/experiments/archive tests/results
+
+.PHONY: run test test-slow test-wall test-records test-oldest test-interop test-wheel test-browser test-all nightly gpu docs ui report bench mutants clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -25,9 +27,11 @@ test: $(STAMP)
 	$(BIN)/mypy
 	PYTHONDONTWRITEBYTECODE= $(PYTEST)
 
-# what takes long, also with the public data sets if they are there: DATA=FOLDER or EMEA_DATA
+# what takes long, also with the public data sets if they are there: DATA=FOLDER or EMEA_DATA; the
+# walls and the recorded runs are parts of their own
 test-slow: $(STAMP)
 	$(if $(DATA),EMEA_DATA=$(DATA)) $(PYTEST) --durations=15 \
+		$(addprefix --ignore=,$(wildcard tests/run/test_wall*.py) $(RECORD_TESTS)) \
 		-m "(slow or data) and not (gpu or browser or install or nightly)"
 
 # tests that take too long for each change; run them before a release
@@ -42,7 +46,11 @@ test-wall: $(STAMP)
 
 # the recorded runs, and the reports that are made from them
 test-records: $(STAMP)
-	$(PYTEST) -m slow tests/experiments/report tests/experiments/archive tests/results
+	$(if $(DATA),EMEA_DATA=$(DATA)) $(PYTEST) -m "slow or data" $(RECORD_TESTS)
+
+# small runs with the oldest allowed versions of the light dependencies
+test-oldest: $(STAMP)
+	$(BIN)/python .ci/oldest
 
 # exports, read with sssom-py; without it, the tests are not skipped but fail
 test-interop: $(INTEROP_STAMP)

@@ -13,6 +13,7 @@ REQUIRED = (
     "test-wheel",
     "test-wall",
     "test-records",
+    "test-oldest",
     "test-interop",
     "test-browser",
 )
