@@ -293,9 +293,10 @@ class Aligner:
         config = self._config.copy()
         if (own := self._open) is not None:  # the data may choose the method
             has_gpu = torch.cuda.is_available()
-            config, pair, _ = suited(
+            found = suited(
                 lambda usual: composed(with_own(usual, own)), pair, True, has_gpu
             )
+            config, pair = composed(with_own(found.settings, own)), found.pair
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
             folder = self._folder or Path(

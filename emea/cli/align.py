@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from omegaconf import DictConfig
 
@@ -26,7 +26,7 @@ from emea.cli.arguments import (
     labelled,
     quoted,
 )
-from emea.config.command_line import check_overrides
+from emea.config.command_line import check_overrides, unchecked
 from emea.config.usual_settings import AUTO, LITERALS, fitting_settings, with_own
 from emea.data.entity_kinds import is_blank
 from emea.data.formats.triple_collector import OnlyLiteralsError
@@ -128,17 +128,21 @@ def aligned(
     from emea.run.job import run_job
     from emea.run.method_choice import is_open, suited
 
-    compose = partial(_config, options)
+    look = partial(_unchecked_config, options)
     has_gpu = torch.cuda.is_available()
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
-        config, pair, reason = suited(compose, pair, is_open(options.settings), has_gpu)
+        settings, pair, reason = suited(look, pair, is_open(options.settings), has_gpu)
+        config = _config(options, settings)
         result = run_job(config, options.out, Launch(is_checked=True), pair=pair)
     return result, reason
 
 
 def read_pair(options: argparse.Namespace) -> GraphPair:
-    """Read the graphs, and their literals if there are no links, or only few."""
+    """Read the graphs, and their literals if there are no links, or only few.
+
+    The settings of the user are checked before, because reading can take minutes.
+    """
     if Path(options.source).resolve() == Path(options.target).resolve():
         logging.getLogger(__name__).warning(
             "Both sides are the same file: %s", options.source
@@ -153,6 +157,8 @@ def read_pair(options: argparse.Namespace) -> GraphPair:
 
             if not use_literals(pair):
                 return pair
+        # the settings of the user were checked
+        return load_pair(_unchecked_config(options, [*usual, LITERALS]))
     return load_pair(_config(options, [*usual, LITERALS]))
 
 
@@ -161,7 +167,33 @@ def _chooses_literals(options: argparse.Namespace) -> bool:
 
 
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
-    """Compose the configuration; settings of the user override the defaults."""
+    """Check and compose the configuration; settings of the user override the defaults."""
+    typed = _typed(options, settings)
+    further = (
+        [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
+    )
+    return check_overrides([*further, *typed.settings], defaults=typed.usual)
+
+
+def _unchecked_config(
+    options: argparse.Namespace, settings: Sequence[str]
+) -> DictConfig:
+    """Compose a configuration that decides what to do, and that no run uses.
+
+    A configuration was checked before, so that the folder of ``--config-dir`` is searched.
+    """
+    return unchecked(_typed(options, settings).settings)
+
+
+class Typed(NamedTuple):
+    """All settings of the command, and the defaults among them, which may be without effect."""
+
+    settings: list[str]
+    usual: list[str]
+
+
+def _typed(options: argparse.Namespace, settings: Sequence[str]) -> Typed:
+    """Return the settings as they would be typed after ``emea run``."""
     given = {key: value for key, value in vars(options).items() if value is not None}
     usual = list(settings)
     if _chooses_literals(options) and LITERALS not in usual:
@@ -178,11 +210,7 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     )
     export += [f"author={quoted(given['author'])}"] if "author" in given else []
     own = with_own([*usual, "tracking=none", *export], options.settings)
-    chosen = ["data=files", *named, *own]
-    further = (
-        [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
-    )
-    return check_overrides([*further, *chosen], defaults=usual)
+    return Typed(["data=files", *named, *own], usual)
 
 
 def summary(

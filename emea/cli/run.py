@@ -61,6 +61,13 @@ FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags with which Hydra only prints; some are written ``--flag=value``."""
 
+MODES = {
+    **{"--multirun": "sweep", "-m": "sweep", "--run": "run", "-r": "run"},
+    **{"--cfg": "config", "-c": "config", "--info": "info", "-i": "info"},
+    **{"--shell-completion": "completion", "-sc": "completion"},
+}
+"""Flags of Hydra that say what it does, of which it accepts one."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Check the command line, then start or resume a run, or start a sweep."""
@@ -71,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         _start(arguments)
     except KeyboardInterrupt:
-        if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]):
+        if any(argument in SWEEP_FLAGS for argument in arguments):
             print(SWEEP_ADVICE, file=sys.stderr)
         raise
     return 0
@@ -80,26 +87,44 @@ def main(arguments: Sequence[str]) -> int:
 def _start(typed: Sequence[str]) -> None:
     """Start or resume what the arguments ask for; Hydra reads them from ``sys.argv``."""
     check_flags(typed)
-    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
-    resume = resumed_folder(sys.argv[1:])
+    arguments = sweep_flag_first(quote_numeric_choices(typed))
+    resume = resumed_folder(arguments)
     if resume is not None:
         resume_run(*resume)
         return
-    others, folders = without_config_dirs(sys.argv[1:])
+    check_one_mode(arguments)
+    others, folders = without_config_dirs(arguments)
     search_also(folders, typed_trust(others))
-    if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
-        checked = checked_jobs(sys.argv[1:])
-        if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]) and runs_here(
-            sys.argv[1:]
-        ):
-            check_splits(checked)
-        for key, _, folder in (
-            argument.lstrip("+").partition("=") for argument in sys.argv[1:]
-        ):
-            if key in FOLDERS and "${" not in folder:
-                check_writable(Path(folder.strip("'\"")))
+    if not any(argument.split("=")[0] in PRINT_ONLY for argument in arguments):
+        _check_jobs(arguments)
     sys.argv[1:] = settings_last(others, search_path())
     _run_hydra()
+
+
+def check_one_mode(arguments: Sequence[str]) -> None:
+    """Raise an error for flags that exclude each other, such as ``-m`` and ``--cfg``.
+
+    Raises:
+        ConfigError: If there are several of them.
+    """
+    flags = [argument.partition("=")[0] for argument in arguments]
+    given = {MODES[flag]: flag for flag in flags if flag in MODES}
+    if len(given) > 1:
+        raise ConfigError(
+            f"{' and '.join(given.values())} cannot be combined. Leave one of them out."
+        )
+
+
+def _check_jobs(arguments: Sequence[str]) -> None:
+    """Check the configurations of a run or sweep, and that their folders can be written."""
+    checked = checked_jobs(arguments)
+    is_sweep = any(argument in SWEEP_FLAGS for argument in arguments)
+    if is_sweep and runs_here(arguments):
+        check_splits(checked)
+    for argument in arguments:
+        key, _, folder = argument.lstrip("+").partition("=")
+        if key in FOLDERS and "${" not in folder:
+            check_writable(Path(folder.strip("'\"")))
 
 
 def runs_here(arguments: Sequence[str]) -> bool:

@@ -1,26 +1,18 @@
 """Checks of a composed config: values, settings that contradict each other, unused settings."""
 
-import logging
 import re
 from collections.abc import Iterator
-from dataclasses import fields
-from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.answer.settings import ExportSettings
 from emea.config.composition import error_text, required_groups
 from emea.config.groups import GROUPS, OPTIONAL, declared
 from emea.config.instantiate import texts_in, untrusted_targets
 from emea.config.trainer_settings import trainer_problems
+from emea.config.unknown_settings import refusal, unknown_settings
 from emea.data.settings import Cardinality
-from emea.em.settings import DualSettings
 from emea.errors import ConfigError
-from emea.fit.settings import StoppingSettings
-from emea.run.settings import RunSettings
-
-logger = logging.getLogger(__name__)
 
 LOGIN = re.compile(r"^(?!sqlite:)\w[\w+.-]*://([^/?#\s]*|[^/?#\s:]*:(?!\d+[/?#])\S*)@")
 """User and password in an address; a number is a port."""
@@ -64,8 +56,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
             "store, leave out tracking.uri. Set the variable MLFLOW_TRACKING_URI instead."
         )
     yield from value_problems(config)
-    for key in unknown_keys(config):
-        yield f"{key} is unknown: nothing reads it. Check the spelling, or remove it."
+    yield from map(refusal, unknown_settings(config))
     if not OmegaConf.select(config, "study").strip():
         yield "study must not be empty. It is the name of the MLflow experiment."
     yield from trainer_problems(config)
@@ -214,56 +205,6 @@ REQUIRED = {
     *("em.iterations", "em.num_candidates", "export.top_k"),
 }
 """Settings that a run cannot start without, also if an option of the user lacks them."""
-
-
-def unknown_keys(config: DictConfig) -> list[str]:
-    """Return the settings that nothing reads.
-
-    Settings of a class are its arguments, so the class itself refuses unknown ones. Options of the
-    user may have further settings, to which others refer.
-    """
-    known = {"": {*_names(RunSettings), *GROUPS}}
-    known["export"] = _names(ExportSettings)
-    known["em"] = _names(DualSettings)
-    others = OmegaConf.select(config, "ensemble.models") or {}
-    for place in ("model", *(f"ensemble.models.{name}" for name in others)):
-        option = OmegaConf.select(config, f"{place}.name")
-        schema = GROUPS["model"].schemas.get(option)
-        if schema is not None:
-            known[place] = _names(schema)
-        known[f"{place}.early_stopping"] = _names(StoppingSettings)
-    found = []
-    for place, names in known.items():
-        node = OmegaConf.select(config, place) if place else config
-        keys = set(map(str, node)) if OmegaConf.is_dict(node) else set()
-        further = sorted(keys - names - {"name"})
-        found += [f"{place}.{key}".lstrip(".") for key in further]
-    return found
-
-
-def without_unknown(config: DictConfig, place: Path) -> DictConfig:
-    """Return the settings of an earlier run without those that this version does not have.
-
-    They are reported, because the version that wrote the run may have used them.
-    """
-    unknown = unknown_keys(config)
-    if not unknown:
-        return config
-    logger.warning(
-        "%s has settings that this version does not have; they are ignored: %s.",
-        place,
-        ", ".join(unknown),
-    )
-    known = config.copy()
-    with open_dict(known):
-        for key in unknown:
-            parent, _, name = key.rpartition(".")
-            del (OmegaConf.select(known, parent) if parent else known)[name]
-    return known
-
-
-def _names(schema: type) -> set[str]:
-    return {one.name for one in fields(schema)}
 
 
 def value_problems(config: DictConfig) -> Iterator[str]:

@@ -29,6 +29,7 @@ from emea.config.composition import (
 )
 from emea.config.groups import GROUPS
 from emea.config.paths import check_paths
+from emea.config.unknown_settings import nearest
 from emea.errors import ConfigError
 
 MOST_CHARACTERS = 10_000
@@ -66,6 +67,17 @@ def check_overrides(
     The arguments and errors are those of :func:`checked_jobs`.
     """
     return checked_jobs(arguments, defaults)[-1]
+
+
+def unchecked(arguments: Sequence[str]) -> DictConfig:
+    """Return the configuration of a command line that `check_overrides` accepted in another form.
+
+    It is quick, because the options of the package are composed once.
+    """
+    parsed = _parsed(list(arguments))
+    groups = tuple(str(one.input_line) for one in parsed if _is_group(one))
+    values = [one for one in parsed if not _is_group(one)]
+    return _with_values(composed_choices(groups), values)
 
 
 def checked_jobs(
@@ -398,7 +410,7 @@ def check_option(group: str, name: str) -> None:
             else ""
         )
         raise ConfigError(
-            f"{group} has no option {name}{_nearest(name, options)}; it has "
+            f"{group} has no option {name}{nearest(name, options)}; it has "
             f"{', '.join(options)}{hint}"
         )
 
@@ -418,7 +430,7 @@ def _check_key(override: Override, config: DictConfig) -> None:
             override.is_add() and ("." in name or not is_ours)
         ):
             return
-    raise ConfigError(f"There is no key {key}{_nearest(key, known)}.")
+    raise ConfigError(f"There is no key {key}{nearest(key, known)}.")
 
 
 def _is_group(override: Override) -> bool:
@@ -437,8 +449,3 @@ def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
         ):
             keys += _all_keys(node, f"{prefix}{key}.")
     return keys
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f" (nearest: {', '.join(near)})" if near else ""

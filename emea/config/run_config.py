@@ -12,6 +12,7 @@ from emea.config.composition import error_text
 from emea.config.groups import GROUPS
 from emea.config.instantiate import Option
 from emea.config.trainer_settings import PASSED_ON
+from emea.config.unknown_settings import refusal, unknown_settings
 from emea.data.settings import Cardinality
 from emea.em.settings import PaperSettings
 from emea.errors import ConfigError
@@ -29,8 +30,8 @@ def typed(schema: type[Schema], values: Values | None) -> Schema:
     """Return the settings of a part of a configuration as their dataclass.
 
     Settings that the part lacks, as in configs of earlier versions, have their defaults. Keys that
-    the dataclass lacks belong to others, such as the name of an option; `emea.config.checks`
-    refuses those that nothing reads.
+    the dataclass lacks belong to others, such as the name of an option; `RunConfig.of` refused
+    those that nothing reads.
     """
     names = {one.name for one in fields(schema)}  # type: ignore[arg-type]
     given = {key: value for key, value in (values or {}).items() if key in names}
@@ -149,10 +150,14 @@ class RunConfig:
     def of(cls, config: DictConfig) -> "RunConfig":
         """Read a composed config, or that of an earlier run, of which keys may be missing.
 
+        `without_unknown` removes keys that only an earlier version had.
+
         Raises:
-            ConfigError: If it refers to a missing key.
+            ConfigError: If it refers to a missing key, or has a setting that nothing reads.
         """
         try:
+            for unknown in unknown_settings(config):
+                raise ConfigError(refusal(unknown))
             values: Any = OmegaConf.to_container(config, resolve=True)
         except OmegaConfBaseException as error:
             raise ConfigError(error_text(error)) from error

@@ -14,6 +14,7 @@ from emea.answer.merging import Match, read_matches
 from emea.config.composition import composed, option_names
 from emea.config.instantiate import check_trusted
 from emea.config.run_config import RunConfig
+from emea.config.unknown_settings import without_unknown
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import DataError
@@ -22,6 +23,7 @@ from emea.record.checked_files import read_file, sha256
 from emea.record.pair_file import load_pair, pair_of_run
 from emea.record.run_folder import (
     ALIGNMENT_FILE,
+    CONFIG_FILE,
     read_config,
     read_metrics,
     recorded_checksum,
@@ -191,6 +193,7 @@ def row_of_run(folder: Path, method: str, by: str) -> Row:
         read_header(folder),
     )
     check_trusted(config)
+    config = without_unknown(config, folder / CONFIG_FILE)
     pair = pair_of_run(folder, config)
     gold = gold_of(pair, draw_split(RunConfig.of(config), pair))
     if not gold.links:

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from emea.answer.curation import Curated, read_decisions
 from emea.answer.decision import Decision
-from emea.config.checks import without_unknown
 from emea.config.instantiate import check_trusted
 from emea.config.run_config import RunConfig
+from emea.config.unknown_settings import without_unknown
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split

@@ -7,7 +7,7 @@ on one number that the anchors show: how many neighbours of a right pair agree.
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 
@@ -141,16 +141,29 @@ def choose_method(
     return settings, reason
 
 
+class Suited(NamedTuple):
+    """The settings that suit the data, the graphs, and why the method was chosen.
+
+    The settings of the user take precedence over these. The graphs have their matched literals if
+    the choice needed them.
+    """
+
+    settings: list[str]
+    pair: GraphPair
+    reason: str | None
+
+
 def suited(
     compose: Callable[[list[str]], DictConfig],
     pair: GraphPair,
     is_open: bool,
     has_gpu: bool,
-) -> tuple[DictConfig, GraphPair, str | None]:
-    """Return a configuration that suits the data, the graphs, and why the method was chosen.
+) -> Suited:
+    """Return settings that suit the data. The caller composes and checks their configuration.
 
     Args:
-        compose: Composes a configuration from settings that the user can override.
+        compose: Composes a configuration from settings that the user can override. What it returns
+            is only looked at, so it need not be checked.
         pair: The graphs. If they have literals and few links, these choose the method.
         is_open: Whether the settings of the user leave the method open.
         has_gpu: Whether there is a GPU.
@@ -158,25 +171,24 @@ def suited(
     # several matches per entity: only PARIS finds them
     if is_open and pair.cardinality != Cardinality.ONE_TO_ONE:
         reason = f"PARIS was used, because cardinality={pair.cardinality} needs it."
-        return (
-            compose(["method=paris", *([LITERALS] if has_literals(pair) else [])]),
-            pair,
-            reason,
-        )
-    if pair.matched_kinds is not None:
-        compose = partial(_for_ontologies, compose)
+        settings = ["method=paris", *([LITERALS] if has_literals(pair) else [])]
+        return Suited(settings, pair, reason)
     # without literals, or with enough links and with edges: EM. It uses literals only if there are
     # no links, or if the user gave vectors
     usual = usual_settings(pair, has_gpu, with_literals=not num_given(pair))
     if not has_literals(pair) or not (are_few(pair) or only_literals_decide(pair)):
         needs_them = not num_given(pair) or pair.source.vectors
-        return compose([*usual, LITERALS] if needs_them else usual), pair, None
+        settings = [*usual, LITERALS] if needs_them else usual
+        return Suited(_with_names(compose, settings, pair), pair, None)
     # few links, and literals: EM uses both, unless the method is open and the literals themselves
     # show that PARIS finds more
     usual = usual_settings(pair, has_gpu, with_literals=True)
-    with_them = compose([*usual, LITERALS])
-    if not is_open or with_them.literals.name == "none":
-        return with_them, pair, None
+    settings = _with_names(compose, [*usual, LITERALS], pair)
+    if not is_open:
+        return Suited(settings, pair, None)
+    with_them = compose(settings)
+    if with_them.literals.name == "none":
+        return Suited(settings, pair, None)
     pair = with_literals(RunConfig.of(with_them), pair)
     assert pair.literals is not None
     needs_validation = with_them.export.target_precision is not None
@@ -184,14 +196,16 @@ def suited(
         pair.literals, num_given(pair), usual, needs_validation
     )
     logger.info(reason)
-    return compose(settings), pair, reason
+    return Suited(_with_names(compose, settings, pair), pair, reason)
 
 
-def _for_ontologies(
-    compose: Callable[[list[str]], DictConfig], settings: list[str]
-) -> DictConfig:
-    """Compose a configuration whose defaults suit the names of ontologies."""
+def _with_names(
+    compose: Callable[[list[str]], DictConfig], settings: list[str], pair: GraphPair
+) -> list[str]:
+    """Return the settings, for ontologies with the defaults that suit their names."""
+    if pair.matched_kinds is None:
+        return settings
     usual = compose(settings)
     named = [NAMES_ALIKE] if usual.literals.name == "similar" else []
     likely = [LIKELY] if usual.export.target_precision is None else []
-    return compose([*settings, *named, *likely])
+    return [*settings, *named, *likely]

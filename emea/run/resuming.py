@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from emea.answer.curation import DECISIONS_FILE
 from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
-from emea.config.checks import without_unknown
+from emea.config.unknown_settings import without_unknown
 from emea.data.graph_pair import GraphPair
 from emea.errors import NO_SPACE, DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable

@@ -154,12 +154,14 @@ def test_a_failed_download_is_one_sentence(tmp_path: Path) -> None:
         ("rule=none", "em=paper needs a rule to measure compatibility"),
         ("seed=1,2", "seed=1,2 has several values. Add the flag -m"),
         ("initial_from=nowhere", "initial_from: there is no file nowhere"),
+        ("++split.seeed=1", "split.seeed is unknown: nothing reads it (nearest: split"),
+        ("-m --cfg job", "-m and --cfg cannot be combined. Leave one of them out."),
     ],
 )
 def test_a_single_run_is_refused_before_its_folder_exists(
     argument: str, sentence: str, tmp_path: Path
 ) -> None:
-    done = called_here(tmp_path, argument)
+    done = called_here(tmp_path, *argument.split())
     assert done.returncode == 1
     assert done.stderr.startswith("error: ") and sentence in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,11 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config import checks
-from emea.config.checks import check_config, unknown_keys, without_unknown
+from emea.config.checks import check_config
 from emea.config.composition import composed
 from emea.config.instantiate import Option
 from emea.config.run_config import RunConfig
+from emea.config.unknown_settings import unknown_keys, without_unknown
 from emea.errors import ConfigError
 from emea.rules.avoid_conflict import AvoidConflict
 
@@ -33,12 +34,30 @@ def changed(overrides: list[str], key: str) -> DictConfig:
         ([], "model.epochs"),
         (WITH_STOPPING, "model.early_stopping.patince"),
         (["ensemble=models", "em=dual"], "ensemble.models.lightea.epochs"),
+        ([], "split.foo"),
+        ([], "ratio.valeu"),
+        ([], "method.labels"),
+        ([], "training.trns"),
+        ([], "ensemble.member"),
     ],
 )
 def test_keys_that_nothing_reads_are_refused(overrides: list[str], key: str) -> None:
     check_config(composed(overrides))
     with pytest.raises(ConfigError, match=rf"^{key} is unknown: nothing reads it"):
         check_config(changed(overrides, key))
+    with pytest.raises(ConfigError, match=rf"^{key} is unknown: nothing reads it"):
+        RunConfig.of(changed(overrides, key))
+
+
+def test_the_nearest_name_is_suggested() -> None:
+    with pytest.raises(ConfigError, match=r"\(nearest: split\.num_validation\b"):
+        check_config(changed([], "split.num_validatoin"))
+
+
+def test_a_class_of_the_user_checks_its_own_settings() -> None:
+    config = changed([], "split.own_share")
+    config.split._target_ = "my_module.my_split"
+    assert unknown_keys(config) == []
 
 
 def test_options_of_the_user_may_have_further_keys() -> None:

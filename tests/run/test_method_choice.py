@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from omegaconf import DictConfig
 
 from emea import Aligner
 from emea.config.composition import composed
@@ -50,15 +51,24 @@ def pair(triples_per_entity: int, num_links: int = 0) -> GraphPair:
     return replace(made, links=np.stack([entities, (entities + 7) % NUM], axis=1))
 
 
-def compose(*settings: str) -> object:
-    return lambda usual: composed([*usual, "split=known", "tracking=none", *settings])
+Found = tuple[DictConfig, GraphPair, str | None]
+
+
+def found_for(pair: GraphPair, *settings: str, is_open: bool = True) -> Found:
+    """The configuration that suits a pair, with settings of the user."""
+
+    def compose(usual: list[str]) -> DictConfig:
+        return composed([*usual, "split=known", "tracking=none", *settings])
+
+    found = suited(compose, pair, is_open, has_gpu=False)
+    return compose(found.settings), found.pair, found.reason
 
 
 @pytest.mark.parametrize(
     ("triples", "method"), [(4, "emea"), (1, "paris"), (0, "paris")]
 )
 def test_the_structure_decides(triples: int, method: str) -> None:
-    config, graphs, reason = suited(compose(), pair(triples), True, has_gpu=False)
+    config, graphs, reason = found_for(pair(triples))
     assert config.method.name == method and config.literals.name == "similar"
     assert graphs.literals is not None and reason is not None
     found = f"{graphs.literals.num_confirming:.1f} neighbours of a right pair agree"
@@ -80,12 +90,10 @@ def test_em_needs_enough_neighbours_that_agree(
 
 
 def test_the_user_decides_first() -> None:
-    closed = suited(
-        compose("model=rrea"), pair(4), is_open(["model=rrea"]), has_gpu=False
-    )
+    closed = found_for(pair(4), "model=rrea", is_open=is_open(["model=rrea"]))
     assert closed[0].model.name == "rrea" and closed[0].literals.name == "similar"
     assert closed[2] is None
-    without = suited(compose("literals=none"), pair(4, 20), True, has_gpu=False)
+    without = found_for(pair(4, 20), "literals=none")
     assert without[0].literals.name == "none" and without[1].literals is None
     for settings in (
         ["em.iterations=2"],
@@ -102,14 +110,12 @@ def test_the_user_decides_first() -> None:
 def test_links_join_the_anchors_until_there_are_enough() -> None:
     half = NUM // 2
     assert are_few(pair(4, max(half, 100) - 1)) and not are_few(pair(4, max(half, 100)))
-    enough = suited(compose(), pair(4, max(half, 100)), True, has_gpu=False)
+    enough = found_for(pair(4, max(half, 100)))
     assert enough[0].literals.name == "none"
-    config, _, reason = suited(compose(), pair(4, 19), True, has_gpu=False)
+    config, _, reason = found_for(pair(4, 19))
     assert config.literals.name == "similar" and config.split.num_validation == 0
     assert reason is not None
-    precise, _, _ = suited(
-        compose("export.target_precision=0.9"), pair(4, 19), True, has_gpu=False
-    )
+    precise, _, _ = found_for(pair(4, 19), "export.target_precision=0.9")
     assert precise.split.num_validation > 0
 
 
