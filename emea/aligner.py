@@ -415,8 +415,9 @@ class Aligner:
         return list(self._schema(threshold, least_inclusion).classes)
 
     def _schema(self, threshold: float | None, least_inclusion: float | None) -> Schema:
-        asked = {"threshold": threshold, "least_inclusion": least_inclusion}
-        decision, settings = self._decided(**asked)
+        decision, settings = self._decided(
+            threshold=threshold, least_inclusion=least_inclusion
+        )
         return run_schema(self._fitted.run, settings, decision)
 
     def evaluate(
@@ -544,15 +545,23 @@ class Aligner:
             for one in suggest(explainer, count)
         ]
 
-    def _decided(self, **asked: Any) -> tuple[Decision, ExportSettings]:
+    def _decided(
+        self,
+        *,
+        top_k: int | None = None,
+        threshold: float | None = None,
+        target_precision: float | None = None,
+        least_inclusion: float | None = None,
+    ) -> tuple[Decision, ExportSettings]:
         """Select matches by the run's settings and those that replace them (``None`` keeps one)."""
         run = self._fitted.run
-        # a config cannot contain numbers of numpy
-        plain = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in asked.items()
-        }
-        settings = with_given(run.settings.own.export, **plain)
+        settings = with_given(
+            run.settings.own.export,
+            top_k=_plain(top_k),
+            threshold=_plain(threshold),
+            target_precision=_plain(target_precision),
+            least_inclusion=_plain(least_inclusion),
+        )
         check_export(run.config, settings)
         return run_decision(run, settings), settings
 
@@ -563,6 +572,11 @@ class Aligner:
                 "This Aligner is not fitted. Call fit(source, target, links) first."
             )
         return self._explainer
+
+
+def _plain(number: Any) -> Any:
+    """Return a number of Python, because a config cannot contain numbers of numpy."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def _checked_choice(group: str, given: object) -> Choice:

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,16 +31,38 @@ ROUNDING = 1e-9
 """Tolerance of a sum of probabilities."""
 
 
-def with_given(settings: ExportSettings, **given: Any) -> ExportSettings:
+def with_given(
+    settings: ExportSettings,
+    *,
+    formats: Sequence[str] | None = None,
+    top_k: int | None = None,
+    threshold: float | None = None,
+    target_precision: float | None = None,
+    vocabulary: str | None = None,
+    close_below: float | None = None,
+    license: str | None = None,
+    least_inclusion: float | None = None,
+) -> ExportSettings:
     """Return the settings with the given values; ``None`` means that a value is not given.
 
-    A threshold replaces a target precision, and the other way round.
+    A threshold replaces a target precision, and the other way round. The arguments are settings
+    of ``export``.
     """
-    changed = {name: value for name, value in given.items() if value is not None}
-    if "threshold" in changed or "target_precision" in changed:
-        changed = {"threshold": None, "target_precision": None, **changed}
-    if "formats" in changed:
-        changed["formats"] = tuple(changed["formats"])
+    if threshold is not None or target_precision is not None:
+        settings = replace(
+            settings, threshold=threshold, target_precision=target_precision
+        )
+    given = {
+        "formats": None if formats is None else tuple(formats),
+        "top_k": top_k,
+        "vocabulary": vocabulary,
+        "close_below": close_below,
+        "license": license,
+        "least_inclusion": least_inclusion,
+    }
+    changed: dict[str, Any] = {
+        name: value for name, value in given.items() if value is not None
+    }
     return replace(settings, **changed)
 
 

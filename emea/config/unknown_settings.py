@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from emea.answer.settings import ExportSettings
 from emea.config.groups import GROUPS
 from emea.config.instantiate import our_targets
-from emea.em.settings import DualSettings
+from emea.em.settings import DualSettings, TwoWaySettings
 from emea.fit.settings import StoppingSettings
 from emea.run.settings import RunSettings
 
@@ -45,6 +45,8 @@ def unknown_settings(config: DictConfig) -> list[UnknownSetting]:
     for group in WITH_CLASS:
         if OmegaConf.select(config, f"{group}._target_") in our_targets():
             known[group] = {*_names_of_group(group), "_target_", "_partial_"}
+    if OmegaConf.select(config, "em.two_way._target_") in our_targets():
+        known["em.two_way"] = {*_names(TwoWaySettings), "_target_", "_partial_"}
     others = OmegaConf.select(config, "ensemble.models") or {}
     for place in ("model", *(f"ensemble.models.{name}" for name in others)):
         option = OmegaConf.select(config, f"{place}.name")

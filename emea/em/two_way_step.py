@@ -1,7 +1,5 @@
 """The two-way step, which replaces the EM steps of the paper; its parts can be switched off."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -33,7 +31,7 @@ class TwoWayStep(JointStep):
     Args:
         rule: A rule that has evidence for pairs (PARIS).
         num_candidates: Candidates per entity from the encoder.
-        settings: Fields of :class:`~emea.em.settings.TwoWaySettings`.
+        settings: The settings under ``em.two_way``.
 
     Attributes:
         settings: The settings.
@@ -41,8 +39,13 @@ class TwoWayStep(JointStep):
         two_way: Computes the beliefs of both sides.
     """
 
-    def __init__(self, rule: Rule, num_candidates: int, **settings: Any) -> None:
-        self.settings = chosen = TwoWaySettings(**settings)
+    def __init__(
+        self,
+        rule: Rule,
+        num_candidates: int,
+        settings: TwoWaySettings = TwoWaySettings(),
+    ) -> None:
+        self.settings = chosen = settings
         evidence = rule.pair_evidence(chosen.features, chosen.matched_inclusions)
         if evidence is None:
             raise ConfigError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from emea.rules.paris import PARIS
 from emea.rules.rule import Composed, RuleView
 from emea.rules.support import Grounds
 from emea.run.finished_run import FinishedRun
+from emea.run.parts import build_two_way
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,8 @@ def run_grounds(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     if two_way is None:
         return _of_rule(run, paris)
     num_candidates = run.settings.em.num_candidates
-    return _of_two_way(run, two_way(rule=paris, num_candidates=num_candidates))
+    step: Any = build_two_way(two_way, paris, num_candidates)
+    return _of_two_way(run, step)
 
 
 def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:

@@ -16,8 +16,8 @@ from emea.answer.decoding import BestAnswer, ManyAnswer
 from emea.answer.settings import ExportSettings
 from emea.config.checks import check_config
 from emea.config.composition import error_text
-from emea.config.instantiate import Option
-from emea.config.run_config import LightningConfig, ModelConfig, RunConfig
+from emea.config.instantiate import Option, make
+from emea.config.run_config import LightningConfig, ModelConfig, RunConfig, typed
 from emea.data.arrays import IntArray, are_among
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible, answer_pool
@@ -37,6 +37,8 @@ from emea.em.local import LocalUpdate
 from emea.em.members import IndependentMembers, WeightedMembers
 from emea.em.normaliser import NORMALISERS
 from emea.em.paper_step import PaperStep
+from emea.em.settings import TwoWaySettings
+from emea.em.two_way_step import TwoWayStep
 from emea.em.witnesses import Witnesses
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Ensemble, Objective
@@ -388,12 +390,20 @@ def _build_step(settings: RunConfig, rule: Rule) -> JointStep:
     """Return the step of ``em.two_way``, or the paper's step if there is none."""
     em = settings.em
     if settings.two_way is not None:
-        number = em.num_candidates
-        two_way: JointStep = settings.two_way.make(
-            JointStep, rule=rule, num_candidates=number
-        )
-        return two_way
+        return build_two_way(settings.two_way, rule, em.num_candidates)
     return PaperStep(rule, em)
+
+
+def build_two_way(option: Option, rule: Rule, num_candidates: int) -> JointStep:
+    """Return the step of ``em.two_way``; a class of the user gets its settings as arguments."""
+    arguments: dict[str, Any] = {"rule": rule, "num_candidates": num_candidates}
+    named = option.named_class()
+    if getattr(named, "__init__", None) is not TwoWayStep.__init__:
+        step: JointStep = option.make(JointStep, **arguments)
+        return step
+    settings = typed(TwoWaySettings, option.values)
+    own: JointStep = make(named, settings=settings, **arguments)
+    return own
 
 
 def build_lightning(config: LightningConfig) -> LightningSettings:

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from emea.config.composition import (
     required_groups,
 )
 from emea.config.groups import GROUPS, OPTIONAL
+from emea.data.sources.settings import OwnFilesOptions, OwnFilesSettings
 from emea.em.settings import DualSettings
 from experiments.batch import jobs
 
@@ -85,12 +86,27 @@ def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
         keys = {key for key in node if not (key.startswith("_") and key.endswith("_"))}
         if group != "data":
             keys -= {"name"}
+        keys -= own_settings(signature)
         if inspect.Parameter.VAR_KEYWORD not in {
             one.kind for one in signature.parameters.values()
         }:
             assert keys <= set(signature.parameters), node["_target_"]
         bound = dict.fromkeys(keys | (GIVEN_BY_THE_RUN & set(signature.parameters)))
         signature.bind(**bound)
+
+
+def own_settings(signature: inspect.Signature) -> set[str]:
+    """The fields of the dataclass that a constructor takes as ``settings``."""
+    taken = signature.parameters.get("settings")
+    is_typed = taken is not None and is_dataclass(taken.annotation)
+    return {one.name for one in fields(taken.annotation)} if is_typed else set()
+
+
+@pytest.mark.parametrize(("options", "settings"), [(OwnFilesOptions, OwnFilesSettings)])
+def test_typed_arguments_are_the_settings(options: Any, settings: Any) -> None:
+    own = {"source", "target", "links", "test_links"}  # arguments of their own
+    names = {one.name for one in fields(settings)}
+    assert own | set(options.__annotations__) == names
 
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)

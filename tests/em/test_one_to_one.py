@@ -42,7 +42,8 @@ def pair_features(features: PairFeatures, names: list[str]) -> dict[Pair, np.nda
 
 
 def step(problem: Aligned, **options: Any) -> TwoWayStep:
-    return TwoWayStep(PARIS(problem.pair), num_candidates=4, one_to_one=True, **options)
+    settings = TwoWaySettings(one_to_one=True, **options)
+    return TwoWayStep(PARIS(problem.pair), 4, settings)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

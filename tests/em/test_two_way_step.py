@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 from emea.data.protocol import Visible
 from emea.em.normaliser import Normaliser, SoftmaxNormaliser
 from emea.em.reports import JointReport, NeuralBeliefs
+from emea.em.settings import TwoWaySettings
 from emea.em.two_way_step import TwoWayStep, calibrated
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
@@ -40,7 +41,7 @@ def visible(problem: Aligned) -> Visible:
 
 
 def step(problem: Aligned, **options: Any) -> TwoWayStep:
-    return TwoWayStep(PARIS(problem.pair), num_candidates=4, **options)
+    return TwoWayStep(PARIS(problem.pair), 4, TwoWaySettings(**options))
 
 
 def reported(

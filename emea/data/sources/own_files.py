@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from emea.data.links import (
 )
 from emea.data.names import Prefixes, base_of, with_iri_names, with_missing_names
 from emea.data.settings import Cardinality
-from emea.data.sources.settings import OwnFilesSettings
+from emea.data.sources.settings import OwnFilesOptions, OwnFilesSettings
 from emea.errors import ConfigError, DataError
 from emea.runtime.regular_file import check_local
 
@@ -54,7 +54,7 @@ def read_own_files(
     target: str | Path | None,
     links: str | Path | None = None,
     test_links: str | Path | None = None,
-    **given: Any,
+    **given: Unpack[OwnFilesOptions],
 ) -> GraphPair:
     """Read a pair from one file for each graph and up to three files of links.
 
@@ -67,23 +67,23 @@ def read_own_files(
         links: The file of the links to learn from (see ``read_link_file``). It may be ``None`` if
             literals are kept, which can take the place of links.
         test_links: The file of links that are only used for the evaluation, if there is one.
-        given: The other settings of ``OwnFilesSettings``. Literals are left out by default.
+        given: The settings of ``data=files``. Literals are left out by default.
 
     Raises:
         ConfigError: A file is missing in the settings, or a setting has an unknown value.
         DataError: A file cannot be used.
     """
-    limits = ReadingLimits(**given.pop("limits", {}))
+    limits = ReadingLimits(**given.get("limits", {}))
     files = {
         "source": source,
         "target": target,
         "links": links,
         "test_links": test_links,
     }
-    texts: dict[str, Any] = {
-        name: None if file is None else str(file) for name, file in files.items()
-    }
-    settings = OwnFilesSettings(limits=limits, **texts, **{**IN_PYTHON, **given})
+    values: dict[str, Any] = {**IN_PYTHON, **given, "limits": limits}
+    for name, file in files.items():
+        values[name] = None if file is None else str(file)
+    settings = OwnFilesSettings(**values)
     if settings.name is not None and not str(settings.name).strip():
         raise ConfigError(
             "data.name must not be empty. Leave it out to use the names of the files."

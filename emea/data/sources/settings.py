@@ -1,6 +1,8 @@
 """Settings of the data sets and of your own files."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from emea.data.formats.settings import GraphForm, ReadingLimits
 from emea.data.settings import Cardinality
@@ -158,6 +160,34 @@ class OwnFilesSettings(GraphForm, LiteralsRead):
         example="de",
     )
     limits: ReadingLimits = ReadingLimits()
+
+
+class OwnFilesOptions(TypedDict, total=False):
+    """The settings of `OwnFilesSettings` as arguments of ``read_own_files``, for type checkers."""
+
+    name: str | None
+    format: str | None
+    links_format: str | None
+    rejected: str | None
+    unmatched: str | None
+    cardinality: str
+    prefixes: Mapping[str, str] | None
+    on_error: str
+    keep_isolated: bool
+    keep_literals: bool
+    iri_names: bool | None
+    label_language: str | None
+    ontology: bool | None
+    graph: str | None
+    base_iri: str | None
+    id_column: str | None
+    label_column: str | None
+    references: Sequence[str]
+    lists: Mapping[str, str] | None
+    attributes: Sequence[str]
+    source_vectors: Sequence[str]
+    target_vectors: Sequence[str]
+    limits: Mapping[str, int]
 
 
 @dataclass(frozen=True)

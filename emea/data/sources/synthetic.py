@@ -8,7 +8,6 @@ of the world.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,13 +26,50 @@ RELATION_SKEW = 2.2
 RESCUE_ROUNDS = 25
 
 
-def synthetic_pair(**given: Any) -> GraphPair:
-    """Draw two overlapping graphs.
+def synthetic_pair(
+    *,
+    name: str = SyntheticSettings.name,
+    num_entities: int = SyntheticSettings.num_entities,
+    triples_per_entity: float = SyntheticSettings.triples_per_entity,
+    overlap: float = SyntheticSettings.overlap,
+    keep_prob: float = SyntheticSettings.keep_prob,
+    merged_share: float = SyntheticSettings.merged_share,
+    split_share: float = SyntheticSettings.split_share,
+    num_relations: int | None = SyntheticSettings.num_relations,
+    hub_skew: float = SyntheticSettings.hub_skew,
+    seed: int = SyntheticSettings.seed,
+) -> GraphPair:
+    """Draw two overlapping graphs. The ranges of the arguments are not checked.
 
     Args:
-        given: Settings of ``SyntheticSettings``. Their ranges are not checked.
+        name: Name of the pair.
+        num_entities: Entities of each graph.
+        triples_per_entity: Triples per entity before sampling.
+        overlap: Share of the entities with a counterpart.
+        keep_prob: Probability that a graph keeps a common triple.
+        merged_share: Share of the relations that the target graph merges.
+        split_share: Share of the relations that the target graph splits.
+        num_relations: Relations; ``None`` means eight times the square root of ``num_entities``.
+        hub_skew: Skew of the degrees; 1 is uniform.
+        seed: Seed of the graphs.
     """
-    settings = SyntheticSettings(**given)
+    settings = SyntheticSettings(
+        name=name,
+        num_entities=num_entities,
+        triples_per_entity=triples_per_entity,
+        overlap=overlap,
+        keep_prob=keep_prob,
+        merged_share=merged_share,
+        split_share=split_share,
+        num_relations=num_relations,
+        hub_skew=hub_skew,
+        seed=seed,
+    )
+    return _drawn(settings)
+
+
+def _drawn(settings: SyntheticSettings) -> GraphPair:
+    """Return the graphs of these settings."""
     num_entities = settings.num_entities
     rng = np.random.default_rng(settings.seed)
     num_shared = max(1, round(settings.overlap * num_entities))
