@@ -31,7 +31,8 @@ class Lists {
     const next = starts.slice(0, size);
     const order = new Int32Array(keys.length);
     keys.forEach((key, place) => { order[next[key]++] = place; });
-    return new Lists(starts, ...columns.map((column) => Array.from(order, (place) => column[place])));
+    return new Lists(starts, ...columns.map((column) =>
+      Array.from(order, (place) => column[place])));
   }
 
   of(key) {
@@ -47,7 +48,8 @@ const ALL_WORDS = "all words"; // the attribute whose values are all words of an
 
 class Graph {
   constructor(content) {
-    Object.assign(this, content); // names, labels, otherLabels, relations, numEntities, triples, literals, fileOrder
+    // names, labels, otherLabels, relations, numEntities, triples, literals, fileOrder
+    Object.assign(this, content);
     this.numNodes = this.names.length; // literals that are evidence follow the entities
     this._shorts = new Array(this.numNodes);
     this._edges = new Map();
@@ -64,7 +66,8 @@ class Graph {
   }
 
   searched(node) {
-    const shown = this.labels?.[node] ? `${this.short(node)} ${localName(this.names[node])}` : this.short(node);
+    const shown = this.labels?.[node] ? `${this.short(node)} ${localName(this.names[node])}`
+      : this.short(node);
     return [shown, ...this.othersOf(node)].join(" ");
   }
 
@@ -72,7 +75,8 @@ class Graph {
   foundLabel(node, words) {
     const shown = this.short(node).toLowerCase();
     const missing = words.filter((word) => !shown.includes(word));
-    return missing.length ? this.othersOf(node).find((label) => missing.some((word) => label.toLowerCase().includes(word))) ?? null : null;
+    return missing.length ? this.othersOf(node).find((label) =>
+      missing.some((word) => label.toLowerCase().includes(word))) ?? null : null;
   }
 
   isWords(directed) {
@@ -82,9 +86,11 @@ class Graph {
   // the words of the values of an entity, and of the names of its objects
   words(node) {
     const number = this.relations.length;
-    const objects = this.edges(node).filter(([relation]) => relation < number && !this.isWords(relation)).map(([, other]) => this.short(other));
+    const objects = this.edges(node).filter(([relation]) => relation < number
+      && !this.isWords(relation)).map(([, other]) => this.short(other));
     const values = this.literalsOf(node).map(([, value]) => value);
-    const found = [...values, ...objects].join(" ").normalize("NFKC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+    const found = [...values, ...objects].join(" ").normalize("NFKC").toLowerCase().match(
+      /[\p{L}\p{N}]+/gu) ?? [];
     return [...new Set(found.filter((word) => word.length > 1))];
   }
 
@@ -111,7 +117,8 @@ class Graph {
     let found = this._edges.get(node);
     if (!found) {
       const number = this.relations.length;
-      const both = [...this._out.of(node), ...this._in.of(node).map(([relation, head]) => [relation + number, head])];
+      const both = [...this._out.of(node), ...this._in.of(node).map(([relation, head]) =>
+        [relation + number, head])];
       const distinct = new Map(both.map((edge) => [edge.join(), edge]));
       found = [...distinct.values()];
       this._edges.set(node, found);
@@ -153,7 +160,11 @@ class Matches {
       const one = this.sources[row];
       for (let place = this.offered.starts[one]; place < this.offered.starts[one + 1]; place++) {
         if (targets[place] === this.best[row]) continue;
-        if (this.best[row] < 0) { this.best[row] = targets[place]; this.bestProbs[row] = probs[place]; continue; }
+        if (this.best[row] < 0) {
+          this.best[row] = targets[place];
+          this.bestProbs[row] = probs[place];
+          continue;
+        }
         this.runners[row] = [targets[place], probs[place]];
         break;
       }
@@ -165,19 +176,24 @@ class Matches {
     });
   }
 
-  // what the search looks at, short names before full ones; made after the page is shown, or by the first search
+  // what the search looks at, short names before full ones; made after the page is shown, or by the
+  // first search
   get texts() {
     this._texts ??= this.sources.map((one, row) => {
-      const ends = [[this.source, one], [this.target, this.best[row]]].filter(([, node]) => node >= 0);
+      const ends = [[this.source, one], [this.target, this.best[row]]].filter(([, node]) =>
+        node >= 0);
       const names = (of) => ends.map(of).join(" ").toLowerCase();
-      return [names(([graph, node]) => graph.searched(node)), names(([graph, node]) => graph.names[node])];
+      return [names(([graph, node]) => graph.searched(node)),
+        names(([graph, node]) => graph.names[node])];
     });
     return this._texts;
   }
 
-  // a word with a slash or a colon is a part of an IRI; namespaces would match most other words in all rows
+  // a word with a slash or a colon is a part of an IRI; namespaces would match most other words in
+  // all rows
   has(row, word) {
-    return this.texts[row][0].includes(word) || (/[/:]/.test(word) && this.texts[row][1].includes(word));
+    return this.texts[row][0].includes(word)
+      || (/[/:]/.test(word) && this.texts[row][1].includes(word));
   }
 
   // [target, probability] of a source entity, most probable first

@@ -51,7 +51,8 @@ class Decisions {
   }
 
   pairs(decided) {
-    return [...decided].flatMap(([source, targets]) => [...targets].map((target) => [source, target]));
+    return [...decided].flatMap(([source, targets]) =>
+      [...targets].map((target) => [source, target]));
   }
 
   // the first target with two links where a target may have one only, or null
@@ -67,7 +68,8 @@ class Decisions {
 
   contradicts([source, target]) {
     const accepted = this.acceptedOf(source);
-    return this.about(source, target) === "rejected" || (!this.several[0] && accepted.length > 0 && !accepted.includes(target));
+    return this.about(source, target) === "rejected"
+      || (!this.several[0] && accepted.length > 0 && !accepted.includes(target));
   }
 
   // the first source entity whose known link a decision contradicts, or null
@@ -83,7 +85,8 @@ class Decisions {
   // a decision replaces the known link of its entity
   linkRows(withKnown) {
     const isNew = ([source, target]) => this.about(source, target) !== "accepted";
-    const known = withKnown ? this.known.filter((link) => !this.contradicts(link) && isNew(link)) : [];
+    const known = withKnown ? this.known.filter((link) => !this.contradicts(link) && isNew(link))
+      : [];
     return [...known, ...this.pairs(this.accepted)].map((pair) => this._row(pair));
   }
 
@@ -97,7 +100,9 @@ class Decisions {
 
   _changed() {
     const state = { accepted: this.pairs(this.accepted), rejected: this.pairs(this.rejected) };
-    try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { /* not allowed for pages on disk */ }
+    try {
+      localStorage.setItem(this.key, JSON.stringify(state));
+    } catch { /* not allowed for pages on disk */ }
     this.listeners.forEach((listener) => listener());
   }
 
@@ -115,7 +120,8 @@ class Decisions {
 }
 
 function saveFile(name, rows) {
-  const blob = new Blob([`${["source\ttarget", ...rows].join("\n")}\n`], { type: "text/tab-separated-values" });
+  const blob = new Blob([`${["source\ttarget", ...rows].join("\n")}\n`],
+    { type: "text/tab-separated-values" });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

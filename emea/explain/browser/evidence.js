@@ -1,7 +1,8 @@
 // The evidence for a pair, as `emea explain` computes it (Eq. 19), and what speaks against it.
 
 const SURE = 1 - 1e-7; // one piece of evidence is at most this probable
-const CORRESPONDS = 0.5; // relations correspond if one is included in the other with this probability
+// relations correspond if one is included in the other with this probability
+const CORRESPONDS = 0.5;
 const SINGLE_VALUED = 0.9; // a relation has one value if nearly all its heads are distinct
 
 class Evidence {
@@ -107,12 +108,15 @@ class Evidence {
     const supported = new Set(this.pieces(source, target).map((piece) => piece.relation));
     const [mine, theirs] = [this.source.edges(source), this.target.edges(target)].map((edges) => {
       const values = new Map();
-      for (const [relation, node] of edges) values.set(relation, [...(values.get(relation) ?? []), node]);
+      for (const [relation, node] of edges) {
+        values.set(relation, [...(values.get(relation) ?? []), node]);
+      }
       return values;
     });
     const found = [];
     for (const [relation, nodes] of mine) {
-      if (supported.has(relation) || this.source.isWords(relation) || !this.isSingle(0, relation)) continue;
+      const isOther = supported.has(relation) || this.source.isWords(relation);
+      if (isOther || !this.isSingle(0, relation)) continue;
       for (const [other, others] of theirs) {
         if (!this.isSingle(1, other)) continue;
         const inclusion = Math.max(...this.inclusions(relation, other));

@@ -10,7 +10,9 @@ function completion(graph) {
   return (text) => {
     const wanted = text.trim().toLowerCase();
     if (!wanted) return [];
-    texts ??= Array.from({ length: graph.numEntities }, (_, node) => [graph.short(node), graph.names[node], ...graph.othersOf(node)].map((one) => one.toLowerCase()));
+    const textsOf = (node) => [graph.short(node), graph.names[node], ...graph.othersOf(node)];
+    texts ??= Array.from({ length: graph.numEntities },
+      (_, node) => textsOf(node).map((one) => one.toLowerCase()));
     const found = [[], [], []];
     texts.forEach((names, node) => {
       if (names.includes(wanted)) found[0].push(node);
@@ -39,10 +41,13 @@ function showCounts(page) {
   const range = ([low, high]) => `(${low.toFixed(3)}–${high.toFixed(3)})`;
   for (const one of judged) {
     const found = countsAt(one, table.threshold);
-    const precision = found.taken ? `precision ${found.precision.toFixed(3)} ${range(found.interval)}, ` : "";
-    facts.push([`On ${one.size.toLocaleString("en")} ${one.name}, 95% interval`, `${precision}recall ${found.recall.toFixed(3)} ${range(found.recallInterval)}`]);
+    const precision = found.taken
+      ? `precision ${found.precision.toFixed(3)} ${range(found.interval)}, ` : "";
+    facts.push([`On ${one.size.toLocaleString("en")} ${one.name}, 95% interval`,
+      `${precision}recall ${found.recall.toFixed(3)} ${range(found.recallInterval)}`]);
   }
-  byId("accepted").replaceChildren(...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text))));
+  byId("accepted").replaceChildren(...facts.map(([name, text]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, text))));
 }
 
 // the label and the name of an entity, if they differ
@@ -55,16 +60,21 @@ function showDecisions(page) {
   const { decisions, source, target, command } = page;
   const changed = decisions.changedLink();
   const repeated = decisions.repeatedTarget();
-  const numAccepted = decisions.pairs(decisions.accepted).length, numRejected = decisions.pairs(decisions.rejected).length;
+  const numAccepted = decisions.pairs(decisions.accepted).length,
+    numRejected = decisions.pairs(decisions.rejected).length;
   byId("summary").textContent = `${numAccepted} accepted, ${plural(numRejected, "rejected pair")}`;
   byId("conflict").hidden = repeated === null;
-  byId("conflict").textContent = repeated === null ? "" : `${target.names[repeated]} has two links. Change one of the decisions.`;
+  byId("conflict").textContent = repeated === null ? ""
+    : `${target.names[repeated]} has two links. Change one of the decisions.`;
   byId("changed").hidden = changed === null;
-  byId("changed").textContent = changed === null ? "" : `The run was given another link for ${shownName(source, changed)}. Save taken_back.tsv, too: it takes that link back.`;
+  byId("changed").textContent = changed === null ? ""
+    : `The run was given another link for ${shownName(source, changed)}. Save taken_back.tsv, too: it takes that link back.`;
   byId("save-taken").hidden = changed === null;
   byId("save-links").disabled = repeated !== null || !numAccepted;
   byId("save-rejected").disabled = !numRejected;
-  const files = [numAccepted ? "--links links.tsv" : "", numRejected ? "--rejected rejected.tsv" : "", changed === null ? "" : "--take-back taken_back.tsv"];
+  const files = [numAccepted ? "--links links.tsv" : "",
+    numRejected ? "--rejected rejected.tsv" : "",
+    changed === null ? "" : "--take-back taken_back.tsv"];
   byId("command").textContent = ["emea update", command.run, ...files.filter(Boolean)].join(" ");
   byId("decisions").hidden = !numAccepted && !numRejected && !page.isReview;
 }
@@ -133,15 +143,23 @@ function connect(page) {
     table.draw();
     if (pane.entity >= 0) pane.open(pane.row);
   });
-  byId("save-links").addEventListener("click", () => saveFile("links.tsv", decisions.linkRows(byId("with-known").checked)));
-  byId("save-rejected").addEventListener("click", () => saveFile("rejected.tsv", decisions.rejectedRows()));
-  byId("save-taken").addEventListener("click", () => saveFile("taken_back.tsv", decisions.takenBackRows()));
+  byId("save-links").addEventListener("click",
+    () => saveFile("links.tsv", decisions.linkRows(byId("with-known").checked)));
+  byId("save-rejected").addEventListener("click",
+    () => saveFile("rejected.tsv", decisions.rejectedRows()));
+  byId("save-taken").addEventListener("click",
+    () => saveFile("taken_back.tsv", decisions.takenBackRows()));
   byId("order").querySelector("[value=file]").hidden = !matches.source.fileOrder;
   byId("order").addEventListener("change", (event) => {
     table.order = event.target.value;
     table.unsort();
   });
-  decisions.listeners.push(() => { table.draw(); pane.draw(); showCounts(page); showDecisions(page); });
+  decisions.listeners.push(() => {
+    table.draw();
+    pane.draw();
+    showCounts(page);
+    showDecisions(page);
+  });
   table.onselect = (row) => pane.open(row);
   connectKeys(page);
 }
@@ -151,7 +169,8 @@ async function start() {
   const source = new Graph(content.source), target = new Graph(content.target);
   const matches = new Matches(content, source, target);
   const decisions = new Decisions(content.run_id, content.known, content.several, source, target);
-  const columns = [["source", "Source entity"], ["target", "Match"], ["probability", "Probability"], ["runner", "Runner-up"]];
+  const columns = [["source", "Source entity"], ["target", "Match"], ["probability", "Probability"],
+    ["runner", "Runner-up"]];
   if (matches.witnesses) columns.push(["witnesses", "Agreeing"]);
   const table = new Table(byId("table"), matches, decisions, [...columns, ["decision", "Status"]]);
   table.threshold = content.threshold;
@@ -159,11 +178,15 @@ async function start() {
   table.isBlind = byId("blind").checked = false;
   byId("threshold").value = byId("threshold-value").value = content.threshold;
   const judged = content.judged.filter((one) => one.links.length).map((one) =>
-    ({ name: one.name, size: one.links.length + one.missed, matches: judgedMatches(matches, one.links) }));
+    ({ name: one.name, size: one.links.length + one.missed,
+      matches: judgedMatches(matches, one.links) }));
   const evidence = content.evidence && new Evidence(content.evidence, source, target);
-  const page = { source, target, matches, evidence, decisions, table, judged, command: content.command, isReview: content.is_review, search: completion(target) };
+  const page = { source, target, matches, evidence, decisions, table, judged,
+    command: content.command, isReview: content.is_review, search: completion(target) };
   page.asked = new Map();
-  for (const one of content.asked) page.asked.set(one.source, [...(page.asked.get(one.source) ?? []), one]);
+  for (const one of content.asked) {
+    page.asked.set(one.source, [...(page.asked.get(one.source) ?? []), one]);
+  }
   page.pane = new Pane(byId("pane"), page);
   const charts = [];
   connect(page);
@@ -174,7 +197,8 @@ async function start() {
   if (content.asked.length) table.move(0);
   document.body.classList.add("ready");
   if (innerWidth < NARROW) byId("charts").parentElement.open = false;
-  charts.push(...drawCharts(byId("charts"), matches, judged.at(-1) ?? null, content.chart.colours, content.threshold));
+  charts.push(...drawCharts(byId("charts"), matches, judged.at(-1) ?? null, content.chart.colours,
+    content.threshold));
   setTimeout(() => matches.texts); // so that the first search is fast
 }
 

@@ -8,7 +8,8 @@ const FILTERS = {
   all: () => true,
   matched: (one, row) => one.accepted(row),
   unmatched: (one, row) => !one.accepted(row),
-  unsure: (one, row) => !one.matches.given[row] && one.matches.bestProbs[row] >= UNSURE[0] && one.matches.bestProbs[row] < UNSURE[1],
+  unsure: (one, row) => !one.matches.given[row] && one.matches.bestProbs[row] >= UNSURE[0]
+    && one.matches.bestProbs[row] < UNSURE[1],
   given: (one, row) => one.matches.given[row] === 1,
   conflicts: (one, row) => one.accepted(row) && one.claimed.get(one.matches.targets[row]) > 1,
   decided: (one, row) => one.decisions.isDecided(one.matches.sources[row]),
@@ -17,7 +18,8 @@ const FILTERS = {
 
 const ORDERS = { name: "source", probability: "probability", file: "file" };
 
-const number = (value) => (value > 0 && value < 0.0005 ? "<0.001" : value < 1 && value >= 0.9995 ? ">0.999" : value.toFixed(3));
+const number = (value) => (value > 0 && value < 0.0005 ? "<0.001" : value < 1 && value >= 0.9995
+  ? ">0.999" : value.toFixed(3));
 
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
@@ -54,7 +56,8 @@ class Table {
   count() {
     this.claimed = new Map();
     for (let row = 0; row < this.matches.size; row++) {
-      if (this.accepted(row)) this.claimed.set(this.matches.targets[row], (this.claimed.get(this.matches.targets[row]) ?? 0) + 1);
+      const target = this.matches.targets[row];
+      if (this.accepted(row)) this.claimed.set(target, (this.claimed.get(target) ?? 0) + 1);
     }
   }
 
@@ -72,7 +75,8 @@ class Table {
     const fits = FILTERS[this.filter];
     const found = [];
     for (let row = 0; row < this.matches.size; row++) {
-      if (fits(this, row) && this.query.every((word) => this.matches.has(row, word))) found.push(row);
+      const isFound = fits(this, row) && this.query.every((word) => this.matches.has(row, word));
+      if (isFound) found.push(row);
     }
     this.rows = this._sorted(found);
     this.body.style.height = `${this.rows.length * ROW_HEIGHT}px`;
@@ -85,7 +89,8 @@ class Table {
     const { place, sources } = this.matches;
     const [key, sign] = this.sort ?? [ORDERS[this.order], this.order === "probability" ? -1 : 1];
     const values = this._keys(key);
-    const byValue = (a, b) => (values[a] < values[b] ? -sign : values[a] > values[b] ? sign : a - b);
+    const byValue = (a, b) => (values[a] < values[b] ? -sign : values[a] > values[b] ? sign
+      : a - b);
     if (this.sort || !place.size) return rows.sort(byValue);
     // suggestions come in their own order, before all other rows
     const position = (row) => place.get(sources[row]) ?? place.size;
@@ -94,9 +99,11 @@ class Table {
 
   _keys(key) {
     const { matches } = this;
-    if (key === "source") return (this._names ??= matches.sources.map((one) => matches.source.short(one).toLowerCase()));
+    if (key === "source") return (this._names ??= matches.sources.map((one) =>
+      matches.source.short(one).toLowerCase()));
     if (key === "file") return matches.sources.map((one) => matches.source.fileOrder[one]);
-    if (key === "target") return matches.best.map((one) => (one < 0 ? "\uffff" : matches.target.short(one).toLowerCase()));
+    if (key === "target") return matches.best.map((one) =>
+      (one < 0 ? "\uffff" : matches.target.short(one).toLowerCase()));
     if (key === "probability") return matches.bestProbs;
     if (key === "runner") return matches.runners.map((one) => one?.[1] ?? 0);
     if (key === "witnesses") return matches.witnesses;
@@ -106,7 +113,8 @@ class Table {
   draw() {
     const top = this.frame.scrollTop;
     const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN);
-    const last = Math.min(this.rows.length, Math.ceil((top + this.frame.clientHeight) / ROW_HEIGHT) + MARGIN);
+    const last = Math.min(this.rows.length, Math.ceil(
+      (top + this.frame.clientHeight) / ROW_HEIGHT) + MARGIN);
     const shown = [];
     for (let place = first; place < last; place++) shown.push(this._row(place));
     this.body.replaceChildren(...shown);
@@ -114,7 +122,8 @@ class Table {
 
   _row(place) {
     const row = this.rows[place];
-    const made = element("div", { className: "row", role: "row", id: `row${place}`, "aria-rowindex": place + 2, "aria-selected": row === this.selected });
+    const made = element("div", { className: "row", role: "row", id: `row${place}`,
+      "aria-rowindex": place + 2, "aria-selected": row === this.selected });
     made.dataset.row = row;
     made.style.top = `${place * ROW_HEIGHT}px`;
     for (const [key] of this.columns) made.append(this._cell(key, row));
@@ -132,28 +141,36 @@ class Table {
     else if (key === "target" && best >= 0) {
       this._name(made, matches.target, best);
       if (!this.accepted(row)) made.classList.add("refused");
-    } else if (key === "probability") made.textContent = best < 0 ? "–" : number(matches.bestProbs[row]);
-    else if (key === "runner" && runner) {
+    } else if (key === "probability") {
+      made.textContent = best < 0 ? "–" : number(matches.bestProbs[row]);
+    } else if (key === "runner" && runner) {
       this._name(made, matches.target, runner[0]);
       made.append(element("span", { className: "dim" }, ` ${number(runner[1])}`));
-    } else if (key === "witnesses") made.textContent = matches.targets[row] < 0 ? "" : `${matches.witnesses[row]} of ${matches.numWitnesses}`;
+    } else if (key === "witnesses") {
+      const isMatched = matches.targets[row] >= 0;
+      made.textContent = isMatched ? `${matches.witnesses[row]} of ${matches.numWitnesses}` : "";
+    }
     else if (key === "target") made.append(element("span", { className: "dim" }, "no candidate"));
     return made;
   }
 
   _name(place, graph, node) {
-    place.append(element("span", { className: "name", title: graph.names[node] }, graph.short(node)));
+    place.append(element("span", { className: "name", title: graph.names[node] },
+      graph.short(node)));
     const found = this.query.length ? graph.foundLabel(node, this.query) : null;
     if (found) place.append(element("span", { className: "dim found" }, ` (found: ${found})`));
   }
 
   _decision(row) {
     const { matches, decisions } = this;
-    const source = matches.sources[row], badge = (kind, text) => element("span", { className: `badge ${kind}` }, text);
+    const source = matches.sources[row], badge = (kind, text) =>
+      element("span", { className: `badge ${kind}` }, text);
     const accepted = decisions.acceptedOf(source);
     if (accepted.includes(matches.best[row])) return badge("good", "accepted");
-    if (accepted.length) return badge("good", `→ ${accepted.map((one) => matches.target.short(one)).join(", ")}`);
-    if (decisions.isDecided(source)) return badge("bad", decisions.about(source, matches.best[row]) === "rejected" ? "rejected" : "others rejected");
+    if (accepted.length) return badge("good",
+      `→ ${accepted.map((one) => matches.target.short(one)).join(", ")}`);
+    if (decisions.isDecided(source)) return badge("bad",
+      decisions.about(source, matches.best[row]) === "rejected" ? "rejected" : "others rejected");
     if (matches.given[row]) return badge("none", "given");
     if (this.isBlind) return badge("none", "open");
     if (!this.accepted(row)) return badge("none", "no match");
@@ -166,7 +183,8 @@ class Table {
     const wanted = Math.max(0, Math.min(this.rows.length - 1, place));
     const top = wanted * ROW_HEIGHT, height = this.frame.clientHeight - this.head.offsetHeight;
     if (top < this.frame.scrollTop) this.frame.scrollTop = top;
-    if (top + ROW_HEIGHT > this.frame.scrollTop + height) this.frame.scrollTop = top + ROW_HEIGHT - height;
+    const end = top + ROW_HEIGHT;
+    if (end > this.frame.scrollTop + height) this.frame.scrollTop = end - height;
     this.select(this.rows[wanted]);
   }
 
@@ -187,9 +205,11 @@ class Table {
     }
     this.body = element("div", { className: "rows", role: "rowgroup" });
     this.empty = element("p", { className: "dim empty", hidden: true }, "No rows fit.");
-    this.frame = element("div", { className: "frame grid", role: "grid", tabIndex: 0, "aria-label": "Matches" }, head, this.body, this.empty);
+    this.frame = element("div", { className: "frame grid", role: "grid", tabIndex: 0,
+      "aria-label": "Matches" }, head, this.body, this.empty);
     this.head = head;
-    if (this.columns.some(([key]) => key === "witnesses")) this.frame.classList.add("with-witnesses");
+    if (this.columns.some(([key]) => key === "witnesses")) this.frame.classList.add(
+      "with-witnesses");
     place.append(this.frame);
     let isPlanned = false;
     this.frame.addEventListener("scroll", () => {
@@ -225,7 +245,8 @@ class Table {
 
   _key(event) {
     const page = Math.max(1, Math.floor(this.frame.clientHeight / ROW_HEIGHT) - 1);
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity,
+      End: Infinity };
     const step = steps[event.key];
     if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
