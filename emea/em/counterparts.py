@@ -13,10 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
-from emea.em.m_step import stacked_examples
-
-Given = tuple[Tensor, Tensor, Tensor]
-"""Features, offsets and correct slots of some examples; the last slot means no match."""
+from emea.em.m_step import Choices, stacked_examples
 
 LEAST_SHARE = 0.02
 """Smallest estimate of the share; a smaller one would make links negligible in a fit."""
@@ -45,21 +42,36 @@ class Share(NamedTuple):
     high: float
 
 
-def masked_copies(given: Given) -> Given:
+class Estimate(NamedTuple):
+    """The mean and the standard deviation of an estimated share."""
+
+    mean: float
+    deviation: float
+
+
+class WeightedChoices(NamedTuple):
+    """Examples as in `Choices`, and how much each of them counts in a fit."""
+
+    values: Tensor
+    offsets: Tensor
+    slots: Tensor
+    counts: Tensor
+
+
+def masked_copies(given: Choices) -> Choices:
     """Return examples without their correct pair; the right answer is to match none."""
-    values, offsets, slots = given
-    none = torch.full_like(slots, values.shape[1] - 1)
+    none = torch.full_like(given.slots, given.values.shape[1] - 1)
     # minus infinity in the slot of the correct pair takes it out of the softmax
-    rows = (slots != none).nonzero().squeeze(1)
-    offsets = offsets.clone()
-    offsets[rows, slots[rows]] = -torch.inf
-    return values, offsets, none
+    rows = (given.slots != none).nonzero().squeeze(1)
+    offsets = given.offsets.clone()
+    offsets[rows, given.slots[rows]] = -torch.inf
+    return Choices(given.values, offsets, none)
 
 
 def weighted_examples(
-    examples: Sequence[Given], shares: Sequence[Share] | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return features, offsets, correct slots and counts of examples and of their masked copies.
+    examples: Sequence[Choices], shares: Sequence[Share] | None
+) -> WeightedChoices:
+    """Return examples and their masked copies, with their counts.
 
     A copy has the weight ``(1 - share) / share``, so that the links have the share ``value`` of the
     total weight of their side. A link whose pair is not a candidate is an example of no match, too,
@@ -67,19 +79,20 @@ def weighted_examples(
     """
     # first the links of both sides, each with the count 1, then their masked copies
     parts = list(examples)
-    counts = [torch.ones(len(one[2])) for one in examples]
+    counts = [torch.ones(len(one.slots)) for one in examples]
     for side, one in enumerate(examples):
         share = FIRST_SHARE if shares is None else max(shares[side].value, LEAST_SHARE)
         if share < 1:
             parts.append(masked_copies(one))
-            counts.append(torch.full((len(one[2]),), (1 - share) / share))
-    return *stacked_examples(parts), torch.cat(counts)
+            counts.append(torch.full((len(one.slots),), (1 - share) / share))
+    stacked = stacked_examples(parts)
+    return WeightedChoices(*stacked, torch.cat(counts))
 
 
 def estimated_shares(
     matched: Sequence[Tensor],
     unlabelled: Sequence[Tensor],
-    examples: Sequence[Given],
+    examples: Sequence[Choices],
     weights: Tensor,
 ) -> tuple[Share, ...]:
     """Return the estimated share of entities with a counterpart on each side.
@@ -101,9 +114,7 @@ def estimated_shares(
     return pooled(estimates, sizes)
 
 
-def pooled(
-    estimates: Sequence[tuple[float, float]], sizes: Sequence[int]
-) -> tuple[Share, ...]:
+def pooled(estimates: Sequence[Estimate], sizes: Sequence[int]) -> tuple[Share, ...]:
     """Return the shares that follow from a common number of matches.
 
     A match has one entity of each side. Both sides therefore have equally many entities with a
@@ -112,7 +123,7 @@ def pooled(
     both sides have the same links.
 
     Args:
-        estimates: The estimated share of each side, and its standard deviation.
+        estimates: The estimated share of each side.
         sizes: The number of unlabelled entities of each side.
     """
     # shares and their deviations become numbers of matches, which are equal on both sides
@@ -129,16 +140,13 @@ def pooled(
     return tuple(Share(value / num, low / num, high / num) for num in sizes)
 
 
-def matched_probs(given: Given, weights: Tensor) -> Tensor:
+def matched_probs(given: Choices, weights: Tensor) -> Tensor:
     """Return the probability that each example matches any candidate, ``[num_examples]``."""
-    values, offsets, _ = given
-    logits = values.double() @ weights.double() + offsets.double()
+    logits = given.values.double() @ weights.double() + given.offsets.double()
     return 1 - torch.softmax(logits, dim=1)[:, -1]
 
 
-def estimated_share(
-    unlabelled: Tensor, linked: Tensor, masked: Tensor
-) -> tuple[float, float]:
+def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> Estimate:
     """Estimate the share of entities with a counterpart from their probabilities of a match.
 
     The adjusted count (Forman, 2008) only assumes that links are drawn like other entities with a
@@ -176,9 +184,8 @@ def estimated_share(
     precision = 1 / (variance + min(count, 0.0) ** 2)
     # the posterior of a normal prior around the mean and of the count as an observation
     total = precision + MEAN_DEVIATION**-2
-    return (
-        precision * max(count, 0.0) + MEAN_DEVIATION**-2 * mean
-    ) / total, total**-0.5
+    weighted = precision * max(count, 0.0) + MEAN_DEVIATION**-2 * mean
+    return Estimate(weighted / total, total**-0.5)
 
 
 @functools.lru_cache(maxsize=4)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -319,6 +319,20 @@ def _descend(
     return now
 
 
+class Choices(NamedTuple):
+    """The candidates of some entities, and which one is correct; the last slot means no match.
+
+    Args:
+        values: ``[n, k + 1, num_features]`` features.
+        offsets: ``[n, k + 1]`` offsets of the logits, minus infinity in empty slots.
+        slots: ``[n]`` the correct slot.
+    """
+
+    values: Tensor
+    offsets: Tensor
+    slots: Tensor
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Holds where a table has the candidates of one side's entities of some links.
@@ -350,7 +364,7 @@ class Examples:
         slots = torch.where(is_right.any(1), is_right.int().argmax(1), -1)
         return cls(places.clamp(min=0), ids, (places >= 0).cpu(), slots.cpu())
 
-    def given(self, columns: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    def given(self, columns: Sequence[Tensor]) -> Choices:
         """Return features, offsets and correct slots of the candidates and of no match, on the CPU.
 
         Args:
@@ -368,11 +382,8 @@ class Examples:
         values = torch.cat([pairs, pairs.new_zeros(len(pairs), 1, len(columns))], dim=1)
         offsets = torch.where(self.filled, 0.0, -torch.inf)
         offsets = torch.cat([offsets, torch.zeros(len(offsets), 1)], dim=1)
-        return (
-            values,
-            offsets,
-            torch.where(self.slots < 0, self.places.shape[1], self.slots),
-        )
+        slots = torch.where(self.slots < 0, self.places.shape[1], self.slots)
+        return Choices(values, offsets, slots)
 
 
 def source_examples(table: PairTable, links: Tensor) -> Examples:
@@ -411,13 +422,10 @@ def target_examples(table: PairTable, links: Tensor) -> Examples:
     return Examples.of(places, targets, is_right)
 
 
-def stacked_examples(
-    examples: Sequence[tuple[Tensor, Tensor, Tensor]],
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Concatenate features, offsets and correct slots, padded with empty slots to one width."""
-    width = max(values.shape[1] for values, _, _ in examples)
-    values = torch.cat([widened(values, width, 0.0) for values, _, _ in examples])
-    offsets = torch.cat(
-        [widened(offset, width, -torch.inf) for _, offset, _ in examples]
-    )
-    return values, offsets, torch.cat([slots for _, _, slots in examples])
+def stacked_examples(examples: Sequence[Choices]) -> Choices:
+    """Concatenate examples, padded with empty slots to one width."""
+    width = max(one.values.shape[1] for one in examples)
+    values = [widened(one.values, width, 0.0) for one in examples]
+    offsets = [widened(one.offsets, width, -torch.inf) for one in examples]
+    slots = [one.slots for one in examples]
+    return Choices(torch.cat(values), torch.cat(offsets), torch.cat(slots))

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch.nn.functional import pad
 
 from emea.em.counterparts import Share, estimated_shares, weighted_examples
 from emea.em.m_step import (
+    Choices,
     Examples,
     fit_weights,
     source_examples,
@@ -53,6 +55,29 @@ class PairFeatures:
     evidence: dict[str, Tensor]
 
 
+class LogBeliefs(NamedTuple):
+    """Log probabilities of the pairs of a table, ``[num_source, width]``.
+
+    They are minus infinity in empty slots.
+
+    Args:
+        from_source: The choice of each source entity.
+        from_target: The choice of each target entity; 0 if only source entities choose.
+        joint: The belief in the pair, from both sides.
+    """
+
+    from_source: Tensor
+    from_target: Tensor
+    joint: Tensor
+
+
+class SideLogits(NamedTuple):
+    """The logits of one side's choices: of each pair, and of none of an entity's candidates."""
+
+    pairs: Tensor
+    none: Tensor
+
+
 class BeliefModel(ABC):
     """Computes beliefs from the weighted features of pairs, and fits the weights on links.
 
@@ -75,6 +100,14 @@ class BeliefModel(ABC):
         self.least = torch.tensor(least).double()
         self.weights = self.prior
         self.shares: tuple[Share, ...] | None = None
+
+    def place(self, name: str) -> int:
+        """Return the position of a feature among the weights."""
+        return self.names.index(name)
+
+    def weight(self, name: str) -> float:
+        """Return the current weight of a feature."""
+        return float(self.weights[self.place(name)])
 
     def examples(self, table: PairTable, links: Tensor) -> list[Examples]:
         """Return what a fit on these links needs of a table: the examples of each side."""
@@ -100,11 +133,8 @@ class BeliefModel(ABC):
         """Return the log belief in each pair that follows from the encoder's similarity only."""
 
     @abstractmethod
-    def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the log probability of each pair from the source side, the target side, and both.
-
-        Each has the shape ``[num_source, width]`` and is minus infinity in empty slots.
-        """
+    def beliefs(self, features: PairFeatures) -> LogBeliefs:
+        """Return the log probability of each pair."""
 
 
 class MatchModel(BeliefModel):
@@ -162,39 +192,37 @@ class MatchModel(BeliefModel):
 
     def matched(self, features: PairFeatures, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Return the probability of each entity of both sides to match any candidate."""
-        return _matched(features.table, *self._logits(features, weights))
+        source, target = (self._logits(features, side, weights) for side in (0, 1))
+        return _matched(features.table, source, target)
 
-    def _logits(
-        self, features: PairFeatures, weights: Tensor
-    ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Return the logits of pairs, and those of matching none, from both sides."""
+    def _logits(self, features: PairFeatures, side: int, weights: Tensor) -> SideLogits:
+        """Return the logits of a side (0: source)."""
         weights = weights.to(features.log_probs[0])
-        pairs = [
-            _weighted(self._columns(features, side), weights).masked_fill(
-                ~features.table.filled, OUT_OF_THE_QUESTION
-            )
-            for side in (0, 1)
-        ]
-        nones = [self._none(features, side, weights) for side in (0, 1)]
-        return (pairs[0], pairs[1]), (nones[0], nones[1])
+        pairs = _weighted(self._columns(features, side), weights).masked_fill(
+            ~features.table.filled, OUT_OF_THE_QUESTION
+        )
+        return SideLogits(pairs, self._none(features, side, weights))
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
         """Return the encoder's log probability of each pair, from both sides if both choose."""
         forth, back = features.log_probs
         return forth + back if self.both else forth
 
-    def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
+    def beliefs(self, features: PairFeatures) -> LogBeliefs:
         """Return the log probability of each pair from both sides, and their product."""
         table = features.table
-        (forth, back), (none_forth, none_back) = self._logits(features, self.weights)
-        whole = torch.logsumexp(
-            torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1
-        )
-        from_source = forth - whole.unsqueeze(1)
+        source, target = (self._logits(features, side, self.weights) for side in (0, 1))
+        # the source entity of a row chooses one of its pairs, or none
+        options = torch.cat([source.pairs, source.none.unsqueeze(1)], dim=1)
+        whole = torch.logsumexp(options, dim=1)
+        from_source = source.pairs - whole.unsqueeze(1)
         if not self.both:
-            return from_source, torch.zeros_like(from_source), from_source
-        from_target = back - table.logsumexp_by_target(back, none_back)[table.targets]
-        return from_source, from_target, from_source + from_target
+            none = torch.zeros_like(from_source)
+            return LogBeliefs(from_source, none, from_source)
+        # the pairs of a target entity are spread over the rows
+        of_target = table.logsumexp_by_target(target.pairs, target.none)
+        from_target = target.pairs - of_target[table.targets]
+        return LogBeliefs(from_source, from_target, from_source + from_target)
 
     def _columns(self, features: PairFeatures, side: int) -> list[Tensor]:
         """Return each feature from one side, ``[num_source, width]``, in the order of the names."""
@@ -206,28 +234,28 @@ class MatchModel(BeliefModel):
         rest = features.log_rest[side]
         if not self.unmatched:
             return torch.full_like(rest, OUT_OF_THE_QUESTION)
-        seen = (
-            weights[self.names.index("similarity")]
-            if "similarity" in self.names
-            else 0.0
-        )
-        return rest * seen + weights[-1]
+        of_similarity: Tensor | float = 0.0
+        if "similarity" in self.names:
+            of_similarity = weights[self.place("similarity")]
+        return rest * of_similarity + weights[self.place(UNMATCHED)]
 
     def _example_values(
         self, features: PairFeatures, side: int, examples: Examples
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, offsets and slots of the examples of a side (0: source), on the CPU."""
+    ) -> Choices:
+        """Return the examples of a side (0: source), on the CPU."""
         values, offsets, slots = examples.given(self._columns(features, side))
+        none = values.shape[1] - 1  # the last slot means no match
         if "similarity" in self.names:
             rest = features.log_rest[side][examples.ids]
-            values[:, -1, self.names.index("similarity")] = rest.to(values)
+            values[:, none, self.place("similarity")] = rest.to(values)
         if not self.unmatched:
-            offsets[:, -1] = -torch.inf
-            known = slots < offsets.shape[1] - 1
-            return values[known], offsets[known], slots[known]
+            offsets[:, none] = -torch.inf
+            known = slots < none
+            return Choices(values[known], offsets[known], slots[known])
+        # one more feature, which is 1 for no match
         values = pad(values, (0, 1))
-        values[:, -1, -1] = 1
-        return values, offsets, slots
+        values[:, none, self.place(UNMATCHED)] = 1
+        return Choices(values, offsets, slots)
 
 
 COMPETITION_SCALE = 0.3
@@ -238,6 +266,13 @@ With 100 links, the likelihood determines this weight badly, and a small weight 
 
 NUM_FITS = 2
 """Fits of the weights in an update; messages are computed before each of them."""
+
+
+class LastMessages(NamedTuple):
+    """The last messages of a table, from which the next ones start."""
+
+    table: PairTable
+    messages: MatchingMessages
 
 
 class OneToOneModel(BeliefModel):
@@ -259,7 +294,7 @@ class OneToOneModel(BeliefModel):
 
     def __init__(self, settings: TwoWaySettings) -> None:
         super().__init__(settings, (*settings.features, UNMATCHED, COMPETITION))
-        self._last: tuple[PairTable, MatchingMessages] | None = None
+        self._last: LastMessages | None = None
 
     def fit(
         self,
@@ -281,16 +316,19 @@ class OneToOneModel(BeliefModel):
                 for of_others, part in zip(received, examples, strict=True)
             ]
             if number:
-                logits = [
-                    potentials + float(self.weights[-1]) * one for one in received
-                ]
-                nones = [torch.zeros_like(rest) for rest in features.log_rest]
-                matched = _matched(features.table, logits, nones)
+                source, target = (
+                    SideLogits(
+                        potentials + self.weight(COMPETITION) * of_others,
+                        torch.zeros_like(rest),
+                    )
+                    for of_others, rest in zip(received, features.log_rest, strict=True)
+                )
+                matched = _matched(features.table, source, target)
                 self.shares = estimated_shares(matched, unlabelled, given, self.weights)
             self.weights = self._fitted(*weighted_examples(given, self.shares))
 
-    def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the log marginal of each pair, ``[num_source, width]``.
+    def beliefs(self, features: PairFeatures) -> LogBeliefs:
+        """Return the log marginal of each pair.
 
         The two sides and their joint belief are equal here, so the same tensor is returned three
         times.
@@ -298,9 +336,9 @@ class OneToOneModel(BeliefModel):
         potentials = _weighted(self._pair_columns(features), self.weights)
         messages = self._messages(features.table, potentials)
         belief = log_marginals(
-            features.table, potentials, messages, float(self.weights[-1])
+            features.table, potentials, messages, self.weight(COMPETITION)
         )
-        return belief, belief, belief
+        return LogBeliefs(belief, belief, belief)
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
         """Return the log marginals under the encoder's similarity."""
@@ -312,12 +350,12 @@ class OneToOneModel(BeliefModel):
     def _messages(self, table: PairTable, potentials: Tensor) -> MatchingMessages:
         """Return the messages under the current weights, starting from the table's last ones."""
         start = None
-        if self._last is not None and self._last[0] is table:
-            start = self._last[1]
+        if self._last is not None and self._last.table is table:
+            start = self._last.messages
         messages = matching_messages(
-            table, potentials, competition=float(self.weights[-1]), start=start
+            table, potentials, competition=self.weight(COMPETITION), start=start
         )
-        self._last = table, messages
+        self._last = LastMessages(table, messages)
         return messages
 
     def _pair_columns(self, features: PairFeatures) -> list[Tensor]:
@@ -328,7 +366,7 @@ class OneToOneModel(BeliefModel):
             UNMATCHED: torch.full_like(odds, -1.0),
             **features.evidence,
         }
-        return [named[name] for name in self.names[:-1]]
+        return [named[name] for name in self.names if name != COMPETITION]
 
     def _fitted(
         self,
@@ -339,7 +377,7 @@ class OneToOneModel(BeliefModel):
     ) -> Tensor:
         """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
         scales = torch.ones_like(self.prior)
-        scales[-1] = COMPETITION_SCALE
+        scales[self.place(COMPETITION)] = COMPETITION_SCALE
         scaled = values * scales.to(values)
         prior = self.prior / scales
         weights = scales * fit_weights(
@@ -351,8 +389,9 @@ class OneToOneModel(BeliefModel):
             offsets=offsets,
             counts=counts,
         )
-        if weights[-1] <= 1:
+        if weights[self.place(COMPETITION)] <= 1:
             return weights
+        # the competition is the last weight: its feature becomes a part of the offsets
         values, offsets = values[..., :-1], offsets + values[..., -1]
         prior = self.prior[:-1]
         least = self.least[:-1]
@@ -377,18 +416,16 @@ def _weighted(columns: Sequence[Tensor], weights: Tensor) -> Tensor:
 
 
 def _matched(
-    table: PairTable, logits: Sequence[Tensor], nones: Sequence[Tensor]
+    table: PairTable, source: SideLogits, target: SideLogits
 ) -> tuple[Tensor, Tensor]:
-    """Return the probability of any match from both sides, by the logits of pairs and of none."""
-    forth, back = (
-        torch.where(table.filled, one, OUT_OF_THE_QUESTION) for one in logits
-    )
-    none_forth, none_back = nones
-    of_source = torch.logsumexp(
-        torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1
-    )
-    of_target = table.logsumexp_by_target(back, none_back)
-    return -torch.expm1(none_forth - of_source), -torch.expm1(none_back - of_target)
+    """Return the probability of any match from both sides."""
+    forth = torch.where(table.filled, source.pairs, OUT_OF_THE_QUESTION)
+    back = torch.where(table.filled, target.pairs, OUT_OF_THE_QUESTION)
+    # the log weight of all options of an entity, no match included
+    options = torch.cat([forth, source.none.unsqueeze(1)], dim=1)
+    of_source = torch.logsumexp(options, dim=1)
+    of_target = table.logsumexp_by_target(back, target.none)
+    return -torch.expm1(source.none - of_source), -torch.expm1(target.none - of_target)
 
 
 def _similarity_odds(features: PairFeatures) -> Tensor:

@@ -12,7 +12,7 @@ from emea.data.arrays import NO_MATCH
 from emea.data.protocol import Visible
 from emea.em.counterparts import Share
 from emea.em.joint import JointStep, StepWrapper, links_on
-from emea.em.m_step import fit_weights, stacked_examples
+from emea.em.m_step import Choices, fit_weights, stacked_examples
 from emea.em.normaliser import DEFAULT_SHARPNESS
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.em.two_way_step import LIKELY
@@ -243,7 +243,8 @@ def member_weights(
     back = _cosines([(target, source) for source, target in sides], links.flip(1))
     right = torch.zeros(len(links), dtype=torch.int64)
     examples = [
-        (values, torch.zeros(values.shape[:2]), right) for values in (forth, back)
+        Choices(values, torch.zeros(values.shape[:2]), right)
+        for values in (forth, back)
     ]
     values, offsets, slots = stacked_examples(examples)
     prior = DEFAULT_SHARPNESS * equal.double()

@@ -305,8 +305,8 @@ class TwoWay:
             evidence = self.evidence(table, probs)
             features = PairFeatures(table, log_probs, log_rest, evidence.features)
             self.model.fit(features, examples, given.unlabelled)
-            from_source, _, belief = self.model.beliefs(features)
-            belief = labelled.put_into(belief)
+            found = self.model.beliefs(features)
+            belief = labelled.put_into(found.joint)
             if local is not None:
                 belief = local.put_former(former.log(), belief)
             before = probs
@@ -316,7 +316,7 @@ class TwoWay:
                 break
         return TwoWayBeliefs(
             table,
-            labelled.put_into(from_source),
+            labelled.put_into(found.from_source),
             belief,
             log_probs,
             evidence,

@@ -229,10 +229,18 @@ def with_best(beliefs: Beliefs, scaled: Tensor) -> Beliefs:
     return Beliefs(beliefs.targets, probs)
 
 
+class JudgedPairs(NamedTuple):
+    """The logits of some pairs, whether each is right, and how much it counts in a fit."""
+
+    logits: Tensor
+    right: Tensor
+    counts: Tensor
+
+
 def _examples(
     beliefs: Beliefs, scores: Tensor, links: Tensor, share: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return logits, correctness and counts of the best candidates of links and masked links.
+) -> JudgedPairs:
+    """Return the best candidates of links and of masked links.
 
     Without the pair of a link, the next candidate is the best, and its score grows in proportion to
     what the pair leaves over.
@@ -243,7 +251,7 @@ def _examples(
     right = is_link.gather(1, slots).squeeze(1)
     best = scores[rows].gather(1, slots).squeeze(1)
     if share >= 1:
-        return _logit(best), right, torch.ones_like(best)
+        return JudgedPairs(_logit(best), right, torch.ones_like(best))
     others = beliefs.probs[rows].masked_fill(is_link, 0)
     next_best = scores[rows].gather(1, others.argmax(1, keepdim=True)).squeeze(1)
     left = 1 - torch.where(is_link, scores[rows], 0.0).sum(1)
@@ -252,10 +260,10 @@ def _examples(
     )
     counts = torch.ones_like(best), torch.full_like(best, (1 - share) / share)
     wrong = torch.zeros_like(right)
-    return (
-        _logit(torch.cat([best, masked])),
-        torch.cat([right, wrong]),
-        torch.cat(counts),
+    return JudgedPairs(
+        logits=_logit(torch.cat([best, masked])),
+        right=torch.cat([right, wrong]),
+        counts=torch.cat(counts),
     )
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -54,6 +54,13 @@ MEANINGS = {
     "competition": "log probability that the other entity is free",
 }
 """Meaning of the values that the weights of rules and features multiply."""
+
+
+class Place(NamedTuple):
+    """An entity in its graph."""
+
+    side: GraphSide
+    entity: int
 
 
 class Explainer:
@@ -171,14 +178,14 @@ class Explainer:
                 for piece, share in zip(support.pieces, support.shares(), strict=True)
             ),
             unmatched=self._unmatched(
-                (self.source, source),
-                (self.target, target),
+                Place(self.source, source),
+                Place(self.target, target),
                 self.grounds.carriers,
                 {piece.neighbour for piece in support.pieces},
             ),
             target_unmatched=self._unmatched(
-                (self.target, target),
-                (self.source, source),
+                Place(self.target, target),
+                Place(self.source, source),
                 self._believed_back,
                 {piece.counterpart for piece in support.pieces},
             ),
@@ -272,8 +279,8 @@ class Explainer:
 
     def _unmatched(
         self,
-        here: tuple[GraphSide, int],
-        there: tuple[GraphSide, int],
+        here: Place,
+        there: Place,
         beliefs: Beliefs,
         supporters: set[int],
     ) -> tuple[Unmatched, ...]:
@@ -281,14 +288,14 @@ class Explainer:
 
         The beliefs are those in the counterparts of the entities of its graph.
         """
-        (side, entity), (other, counterpart) = here, there
-        near = set(other.neighbours(counterpart))
+        side, other = here.side, there.side
+        near = set(other.neighbours(there.entity))
         found = []
-        for neighbour in side.neighbours(entity):
+        for neighbour in side.neighbours(here.entity):
             if neighbour not in supporters:
                 best, prob = best_of(beliefs, neighbour)
                 believed = None if best is None else other.entity(best)
-                relations = side.relations(entity, neighbour)
+                relations = side.relations(here.entity, neighbour)
                 if any(relation.name == ALL_WORDS for relation in relations):
                     continue  # the words of all values are not a neighbour
                 one = side.entity(neighbour)

@@ -19,7 +19,7 @@ from emea.em.counterparts import (
     pooled,
     weighted_examples,
 )
-from emea.em.m_step import fit_weights
+from emea.em.m_step import Choices, fit_weights
 from emea.em.match_model import MatchModel
 from emea.em.settings import TwoWaySettings
 from emea.record.pair_file import load_pair
@@ -28,10 +28,8 @@ from emea.run.job import run_job
 from ..matching.random_tables import pairs_of
 from .test_match_model import NUM_SOURCE, NUM_TARGET, random_features
 
-Given = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
-
-def random_examples(seed: int, num: int = 7, width: int = 4) -> Given:
+def random_examples(seed: int, num: int = 7, width: int = 4) -> Choices:
     """Examples with empty slots, of which some have no correct pair; none is the last slot."""
     rng = np.random.default_rng(seed)
     offsets = np.zeros((num, width + 1))
@@ -41,12 +39,12 @@ def random_examples(seed: int, num: int = 7, width: int = 4) -> Given:
         empty[slots[row] : slots[row] + 1] = False
         offsets[row, :-1][empty] = -np.inf
     values = torch.from_numpy(rng.normal(size=(num, width + 1, 3)))
-    return values, torch.from_numpy(offsets), torch.from_numpy(slots)
+    return Choices(values, torch.from_numpy(offsets), torch.from_numpy(slots))
 
 
 def test_a_masked_copy_lacks_its_pair_and_matches_none() -> None:
     values, offsets, slots = random_examples(1)
-    masked = masked_copies((values, offsets, slots))
+    masked = masked_copies(Choices(values, offsets, slots))
     for row in range(len(slots)):
         allowed = [slot for slot in range(5) if offsets[row, slot] == 0]
         kept = [slot for slot in allowed if slot == 4 or slot != slots[row]]

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from emea.em.counterparts import estimated_shares, weighted_examples
-from emea.em.m_step import fit_weights
+from emea.em.m_step import Choices, fit_weights
 from emea.em.match_model import (
     PRIORS,
     UNMATCHED,
@@ -222,8 +222,8 @@ def test_without_links_it_is_the_prior(kind: type[MatchModel], unmatched: bool) 
 
 def examples_of(
     model: MatchModel, features: PairFeatures, side: int, links: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Values, offsets and correct slots of the links of a side; the last slot is no match."""
+) -> Choices:
+    """The links of a side as examples."""
     rows, slots = [], []
     for link in links.tolist():
         others, values = options(features, side, link[side], model.names)
@@ -236,7 +236,9 @@ def examples_of(
         values[row, : len(known) - 1], values[row, -1] = known[:-1], known[-1]
         offsets[row, : len(known) - 1] = offsets[row, -1] = 0
     slots = [width - 1 if slot < 0 else slot for slot in slots]
-    return torch.from_numpy(values), torch.from_numpy(offsets), torch.tensor(slots)
+    return Choices(
+        torch.from_numpy(values), torch.from_numpy(offsets), torch.tensor(slots)
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))

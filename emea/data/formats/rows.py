@@ -186,11 +186,10 @@ def rows(path: Path, file_format: str, bad: BadLines, after: int = 0) -> Iterato
     with _text(path, file_format) as text:
         for _ in islice(text, after):
             pass
-        if file_format != "tsv":
+        if file_format == "tsv":
+            yield from _tab_rows(text, after)
+        else:
             yield from _comma_rows(text, bad, after)
-        for number, line in enumerate(text, after + 1):
-            if line := line.removesuffix("\n").removesuffix("\r"):
-                yield Row(number, line.split("\t"))
 
 
 def lines(path: Path, file_format: str) -> Iterator[str]:
@@ -208,6 +207,13 @@ def _text(path: Path, file_format: str) -> Iterator[IO[str]]:
         yield io.TextIOWrapper(
             stream, "utf-8", errors="surrogateescape", newline=newline
         )
+
+
+def _tab_rows(text: IO[str], after: int) -> Iterator[Row]:
+    """Yield the rows of a TSV file: every tab ends a cell, and every line is a row."""
+    for number, line in enumerate(text, after + 1):
+        if line := line.removesuffix("\n").removesuffix("\r"):
+            yield Row(number, line.split("\t"))
 
 
 def _comma_rows(text: IO[str], bad: BadLines, after: int) -> Iterator[Row]:
