@@ -33,9 +33,9 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.split import Split
 from emea.record.pair_file import load_pair
+from emea.run.building import draw_split
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
-from emea.run.parts import draw_split
 from emea.setting import SHARE_BELOW_ONE
 from emea.update.planning import LOCAL, Plan, plan_update
 from emea.update.updating import Update, update_config

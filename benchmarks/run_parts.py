@@ -18,7 +18,7 @@ from emea.config.run_config import RunConfig
 from emea.em.reports import IterationReport
 from emea.fit.step_block import Labels
 from emea.record.pair_file import load_pair
-from emea.run.parts import Parts, build_parts, draw_split
+from emea.run.building import BuiltRun, build_run, draw_split
 from emea.runtime.device import choose_device, keep_freed_memory, peak_memory_mb
 
 WARM_UP = 5
@@ -58,7 +58,7 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     reports: list[IterationReport] = []
     settings = RunConfig.of(config)
     visible = settings.option("protocol")()(draw_split(settings, pair))
-    parts = build_parts(settings, pair, visible, observer=reports.append, device=device)
+    parts = build_run(settings, pair, visible, observer=reports.append, device=device)
     parts.module.to(device)
     built = time.perf_counter()
     step = ms_per_step(parts, parts.data.links.to(device), num_steps)
@@ -79,7 +79,7 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     }
 
 
-def ms_per_step(parts: Parts, links: Tensor, num_steps: int) -> float:
+def ms_per_step(parts: BuiltRun, links: Tensor, num_steps: int) -> float:
     """Return the mean time of an optimisation step, as training runs it."""
     module = parts.module
     step = module.new_step([Labels(links)], module.configure_optimizers())

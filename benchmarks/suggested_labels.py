@@ -46,9 +46,9 @@ from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.explain.explainer import Explainer
 from emea.record.pair_file import load_pair
+from emea.run.building import draw_split
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
-from emea.run.parts import draw_split
 from emea.suggest import suggest
 from emea.update.updating import Update, update_config
 

@@ -60,10 +60,10 @@ from emea.explain.explainer import Explainer
 from emea.explain.explanation import Explanation
 from emea.explain.text import plain_text
 from emea.record.run_record import is_run_folder
+from emea.run.building import check_export
 from emea.run.finished_run import FinishedRun, load_run, read_records, write_run
 from emea.run.job import run_job
 from emea.run.method_choice import is_open, suited
-from emea.run.parts import check_export
 from emea.run.predicting import run_decision, run_schema
 from emea.suggest import suggest
 

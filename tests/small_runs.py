@@ -7,7 +7,7 @@ from emea.config.composition import composed
 from emea.config.run_config import RunConfig
 from emea.data.protocol import Strict
 from emea.record.pair_file import load_pair
-from emea.run.parts import Parts, build_parts, draw_split
+from emea.run.building import BuiltRun, build_run, draw_split
 
 TINY = (
     "data.num_entities=150",
@@ -35,11 +35,11 @@ def tiny_config_of(*overrides: str) -> DictConfig:
     return config
 
 
-def make_parts(config: DictConfig) -> Parts:
+def make_parts(config: DictConfig) -> BuiltRun:
     """The objects of a run that sees what the strict protocol shows."""
     pair = load_pair(config)
     visible = Strict()(draw_split(RunConfig.of(config), pair))
-    return build_parts(
+    return build_run(
         RunConfig.of(config),
         pair,
         visible,

@@ -107,7 +107,10 @@ class ParisReasoner(Reasoner):
         ]
         self.named = named_pairs(pair, device)
         self.rejected = RejectedPairs(pair.rejected)
-        functionality = self.groups[0].functionality, self.groups[1].functionality
+        functionality = (
+            self.groups[0].inverse_functionality,
+            self.groups[1].inverse_functionality,
+        )
         self.negative = negative_evidence(pair, functionality, device)
         self.differences: list[Difference] = []
         self.former: list[Difference] = []

@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported after the files were read
     from emea.divide.cutting import divide
     from emea.divide.division import remove_unfinished
-    from emea.run.parts import draw_split, with_literals
+    from emea.run.building import draw_split, with_literals
     from emea.run.resuming import locked_folder
 
     settings = RunConfig.of(config)

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     from emea.record.outputs import check_file
     from emea.record.sync import RUNS
     from emea.results.own_runs import PAGE, TABLE, write_own_runs
-    from emea.results.recorded_run import load_run_folders
+    from emea.results.recorded_run import load_record_folders
 
     usual = [
         folder for folder in map(Path, RUNS) if any(folder.glob("**/metrics.json"))
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         raise DataError(
             f"{' and '.join(RUNS)} contain no finished run. Name folders with --runs."
         )
-    runs = load_run_folders(options.runs or usual)
+    runs = load_record_folders(options.runs or usual)
     out = options.out
     check_no_link(out)
     check_no_link(out / "runs")

@@ -22,7 +22,7 @@ from emea.divide.division import (
     read_graphs,
     visible_checksum,
 )
-from emea.em.witnesses import calibrated
+from emea.em.earlier_fits import calibrated
 from emea.errors import DataError
 from emea.evaluation.joint_ranks import candidate_ranks
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics

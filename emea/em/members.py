@@ -11,12 +11,12 @@ from torch import Tensor
 from emea.data.arrays import NO_MATCH
 from emea.data.protocol import Visible
 from emea.em.counterparts import Share
+from emea.em.earlier_fits import calibrated
 from emea.em.joint import JointStep, StepWrapper, links_on
 from emea.em.m_step import Choices, fit_weights, stacked_examples
 from emea.em.normaliser import DEFAULT_SHARPNESS
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.em.two_way_step import LIKELY
-from emea.em.witnesses import calibrated
 from emea.fit.alignment_module import AlignmentModule
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairRanking, ScoredPairs, tabulate

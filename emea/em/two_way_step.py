@@ -6,13 +6,13 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
+from emea.em.earlier_fits import calibrated
 from emea.em.joint import JointStep, links_on
 from emea.em.match_model import BeliefModel, MatchModel, OneToOneModel
 from emea.em.propagation import Propagation
 from emea.em.reports import JointReport, NeuralBeliefs
 from emea.em.settings import TwoWaySettings
 from emea.em.two_way import TwoWay, TwoWayBeliefs
-from emea.em.witnesses import calibrated
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.similarity import Similarity

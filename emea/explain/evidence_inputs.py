@@ -17,8 +17,8 @@ from emea.matching.pair_table import PairTable
 from emea.rules.paris import PARIS
 from emea.rules.rule import Composed, RuleView
 from emea.rules.support import Grounds
+from emea.run.building import build_two_way
 from emea.run.finished_run import FinishedRun
-from emea.run.parts import build_two_way
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,8 @@ from emea.record.run_folder import answered_entry
 from emea.rules.literal_rows import with_values
 from emea.rules.negative_evidence import Difference
 from emea.rules.support import Piece, Support, support_of
+from emea.run.building import with_literals
 from emea.run.finished_run import FinishedRun
-from emea.run.parts import with_literals
 from emea.run.predicting import run_answers
 
 NUM_CLAIMS, LEAST_CLAIM = 5, 0.01

@@ -23,7 +23,7 @@ NOTHING = (-1.0, -1.0)
 """Hit@1 and MRR before the first evaluation, lower than any real value."""
 
 
-class EarlyStopping(FitHook):
+class FitStopping(FitHook):
     """Ends a turn when Hit@1 on the validation links stops rising, and keeps the best weights.
 
     Hit@1 ranks all targets. MRR breaks ties, which are frequent with few links. The last weights
@@ -148,7 +148,7 @@ class TrainingParts:
     data: LabelDataModule
     em: BetweenFits
     training: SelfTraining
-    stopping: EarlyStopping | None
+    stopping: FitStopping | None
     make_models: Sequence[Callable[[], tuple[nn.Module, Objective]]]
     lightning: LightningSettings = field(default_factory=LightningSettings)
 

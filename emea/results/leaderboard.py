@@ -29,7 +29,7 @@ from emea.record.run_folder import (
     recorded_checksum,
 )
 from emea.record.run_record import check_finished, read_header
-from emea.run.parts import draw_split
+from emea.run.building import draw_split
 
 Row = dict[str, Any]
 

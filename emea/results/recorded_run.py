@@ -92,7 +92,7 @@ def number_at(metrics: Mapping[str, Any], path: str) -> float | None:
     return number_at(inner, rest) if isinstance(inner, Mapping) else None
 
 
-def load_run(folder: Path) -> RecordedRun:
+def load_record(folder: Path) -> RecordedRun:
     """Read a run folder."""
     metrics = read_metrics(folder)
     header = {**read_run_file(folder), **asdict(read_header(folder))}
@@ -116,7 +116,7 @@ def load_compared_run(folder: Path) -> RecordedRun:
         UserError: If there is no run, or it is unfinished or damaged.
     """
     check_finished(folder)
-    run = load_run(folder)
+    run = load_record(folder)
     return replace(
         run, name=folder.resolve().name, read_names=partial(_link_names, folder)
     )
@@ -145,7 +145,7 @@ def _ranks_in(folder: Path, stage: str) -> FloatArray | None:
     return None if found is None else found.astype(np.float64)
 
 
-def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
+def load_record_folders(folders: Iterable[Path]) -> list[RecordedRun]:
     """Return the finished runs at or below the folders, each once, by start time.
 
     Raises:
@@ -160,6 +160,6 @@ def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
                 f"{folder} contains no finished run ({METRICS_FILE} and {RUN_FILE})"
             )
         for place in places:
-            run = load_run(place)
+            run = load_record(place)
             distinct.setdefault(run.run_id or str(place.resolve()), run)
     return sorted(distinct.values(), key=lambda run: run.started)

@@ -124,11 +124,11 @@ class TailGroups:
         members: ``[num_triples]`` x of each triple, by group.
         heads: ``[num_triples]`` x of each triple, ascending.
         group_of_head: ``[num_triples]`` group of each triple of ``heads``.
-        functionality: ``fun^-1`` of each directed relation in double precision.
+        inverse_functionality: ``fun^-1`` of each directed relation in double precision.
     """
 
     def __init__(self, triples: DirectedTriples) -> None:
-        self.functionality = triples.inverse_functionality.double()
+        self.inverse_functionality = triples.inverse_functionality.double()
         self.heads = triples.pair_heads[triples.pair_of_triple]
         tails = triples.pair_tails[triples.pair_of_triple]
         keys, order = torch.sort(

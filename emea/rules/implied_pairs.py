@@ -138,8 +138,8 @@ def _group_evidence(
     relations = source.relations[groups]
     others = target.relations[target_groups]
     forth, back = (share.double() for share in included(relations, others))
-    of_source = source.functionality[relations]
-    of_target = target.functionality[others]
+    of_source = source.inverse_functionality[relations]
+    of_target = target.inverse_functionality[others]
     log = log_doubt(forth, back, of_source, of_target, probs)
     is_heard = -torch.expm1(log) > least_evidence
     is_heard &= target.num_members[target_groups] <= MAX_MEMBERS

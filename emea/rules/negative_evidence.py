@@ -53,7 +53,7 @@ class NegativeEvidence:
     Args:
         pair: The graphs.
         matches: Their values, and which of them match.
-        functionality: Inverse functionality of the directed relations of both extended graphs.
+        inverse_functionality: ``fun^-1`` of the directed relations of both extended graphs.
         device: Where to compute.
     """
 
@@ -61,10 +61,10 @@ class NegativeEvidence:
         self,
         pair: GraphPair,
         matches: LiteralMatches,
-        functionality: tuple[Tensor, Tensor],
+        inverse_functionality: tuple[Tensor, Tensor],
         device: torch.device | str = "cpu",
     ) -> None:
-        self.functionality = functionality
+        self.inverse_functionality = inverse_functionality
         self.num_all_target = matches.target.num_entities
         self.single = (
             _single_values(matches.source, pair.source, device),
@@ -113,7 +113,9 @@ class NegativeEvidence:
             forth, back = (share.double() for share in included.of(*both))
             of_source, of_target = (
                 side[one]
-                for side, one in zip(self.functionality, (relation, other), strict=True)
+                for side, one in zip(
+                    self.inverse_functionality, (relation, other), strict=True
+                )
             )
             own = log_doubt(forth, back, of_source, of_target, value_probs)
             lost = torch.log1p((agree - 1) * (1 - former.get((relation, other), 1.0)))
@@ -217,7 +219,7 @@ class NegativeEvidence:
 
 def negative_evidence(
     pair: GraphPair,
-    functionality: tuple[Tensor, Tensor],
+    inverse_functionality: tuple[Tensor, Tensor],
     device: torch.device | str = "cpu",
 ) -> NegativeEvidence | None:
     """Return the negative evidence of a pair; ``None`` if it has no literals or does not use it.
@@ -231,7 +233,7 @@ def negative_evidence(
         or pair.matched_kinds is not None
     ):
         return None
-    return NegativeEvidence(pair, pair.literals, functionality, device)
+    return NegativeEvidence(pair, pair.literals, inverse_functionality, device)
 
 
 def lowered(log_doubt: Tensor, log_factors: Tensor) -> Tensor:

@@ -21,10 +21,10 @@ from emea.fit.training_loop import Stage, TrainingLoop
 from emea.matching.candidates import mutual_best
 from emea.record.checked_files import BackgroundWriter
 from emea.record.file_names import CHECKPOINT_FILE
+from emea.run.building import build_run
 from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.outcome import Numbers, Outcome, RunInputs
-from emea.run.parts import build_parts
 from emea.run.warm_start import WarmStart
 
 
@@ -51,7 +51,7 @@ class EMRun:
             inputs.log,
             settings.em.iterations,
         )
-        self.parts = build_parts(
+        self.parts = build_run(
             settings,
             inputs.graphs,
             inputs.visible,

@@ -47,8 +47,8 @@ from emea.record.run_record import (
     read_header,
     start_record,
 )
+from emea.run.building import draw_split
 from emea.run.outcome import Numbers
-from emea.run.parts import draw_split
 from emea.run.resuming import RESULT_FILES, locked_folder, make_room
 
 GROUPS = (

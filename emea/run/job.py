@@ -31,19 +31,19 @@ from emea.record.run_folder import finite
 from emea.record.run_header import Launch, make_header, without_secrets
 from emea.record.run_record import RunHeader
 from emea.record.tracker import Tracker
-from emea.run.em_run import EMRun
-from emea.run.judgement import judge, log_data
-from emea.run.memory_estimate import check_memory
-from emea.run.method_choice import is_judged_by_decoys
-from emea.run.observer import flattened
-from emea.run.outcome import Numbers, Outcome, RunInputs
-from emea.run.parts import (
+from emea.run.building import (
     accepted_links,
     answerable,
     build_answering,
     draw_split,
     with_literals,
 )
+from emea.run.em_run import EMRun
+from emea.run.judgement import judge, log_data
+from emea.run.memory_estimate import check_memory
+from emea.run.method_choice import is_judged_by_decoys
+from emea.run.observer import flattened
+from emea.run.outcome import Numbers, Outcome, RunInputs
 from emea.run.reasoning_run import ReasoningRun
 from emea.run.result import (
     RunResult,

@@ -23,7 +23,7 @@ from emea.config.usual_settings import (
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.settings import Cardinality
 from emea.data.split import has_literals
-from emea.run.parts import with_literals
+from emea.run.building import with_literals
 
 logger = logging.getLogger(__name__)
 

@@ -27,15 +27,15 @@ from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError, DataError
 from emea.record.checked_files import read_checked_json, write_json
 from emea.record.run_folder import NUMBERS_FILE, alignment_checksum, finite
-from emea.run.finished_run import FinishedRun
-from emea.run.outcome import Numbers
-from emea.run.parts import (
+from emea.run.building import (
     accepted_links,
     answerable,
     build_answering,
     decoder_name,
     with_literals,
 )
+from emea.run.finished_run import FinishedRun
+from emea.run.outcome import Numbers
 from emea.run.schema_mapping import schema_mapping
 
 logger = logging.getLogger(__name__)

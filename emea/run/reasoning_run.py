@@ -29,6 +29,7 @@ from emea.matching.many_matching import ManyMatching
 from emea.matching.similarity import Similarity
 from emea.record.checked_files import BackgroundWriter
 from emea.record.file_names import CHECKPOINT_FILE
+from emea.run.building import BuiltRun, build_run
 from emea.run.decoy_run import decoy_beliefs, decoy_matching, judged_by_decoys
 from emea.run.observer import (
     announced_sample,
@@ -37,7 +38,6 @@ from emea.run.observer import (
     hard_mapping,
 )
 from emea.run.outcome import Log, Numbers, Outcome, RunInputs
-from emea.run.parts import Parts, build_parts
 from emea.runtime.progress import StepProgress
 
 logger = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ class ReasoningRun:
         make_reasoner = inputs.settings.reasoner
         assert make_reasoner is not None, "only baselines reason"
         self.reasoner: Reasoner = make_reasoner(pair=inputs.graphs, device=device)
-        self.parts: Parts | None = None
+        self.parts: BuiltRun | None = None
         self.matching: Matching | ManyMatching | None = None
         self.decoys: DecoyAnswer | None = None
 
@@ -193,7 +193,7 @@ class ReasoningRun:
         given = self.inputs
         if self.parts is None:
             # the EM callback of the parts is not used, and neither are its reports
-            self.parts = build_parts(
+            self.parts = build_run(
                 given.settings,
                 given.graphs,
                 given.visible,

@@ -29,10 +29,10 @@ from emea.record.checked_files import (
     write_checked_json,
     write_lines,
 )
+from emea.run.building import answerable, build_answering, decoder_name
 from emea.run.decoy_run import decoy_numbers
 from emea.run.finished_run import FinishedRun
 from emea.run.outcome import Numbers, Outcome, RunInputs
-from emea.run.parts import answerable, build_answering, decoder_name
 from emea.run.predicting import write_answer
 
 logger = logging.getLogger(__name__)

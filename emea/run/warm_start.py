@@ -10,7 +10,7 @@ from torch import Tensor
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.em.local import LocalUpdate
 from emea.matching.beliefs import Matching
-from emea.run.parts import Parts
+from emea.run.building import BuiltRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class WarmStart:
     maps: list[RowMap]
     local: LocalUpdate | None = None
 
-    def apply(self, parts: Parts) -> None:
+    def apply(self, parts: BuiltRun) -> None:
         """Give the state to the objects of a run that has not started yet."""
         # the encoder first; labels and beliefs follow only if the run reasons
         state = parts.module.state_dict()

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from emea.errors import DataError
-from emea.results.recorded_run import RecordedRun, load_run_folders
+from emea.results.recorded_run import RecordedRun, load_record_folders
 from experiments.archive.study import find_studies, is_study, read_study
 from experiments.origins import is_of_committed_code
 
@@ -49,7 +49,9 @@ def load_runs(folders: Iterable[Path]) -> list[RecordedRun]:
     """
     found: dict[str, RecordedRun] = {}
     for folder in folders:
-        runs = load_records(folder) if is_study(folder) else load_run_folders([folder])
+        runs = (
+            load_records(folder) if is_study(folder) else load_record_folders([folder])
+        )
         if not runs:
             raise DataError(f"{folder} contains no finished run")
         for run in runs:

@@ -8,7 +8,7 @@ from benchmarks.benchmark_runs import claimed, finished_runs
 from benchmarks.suggested_labels import Person, Task, main
 from emea.config.composition import composed
 from emea.config.run_config import RunConfig
-from emea.run.parts import draw_split
+from emea.run.building import draw_split
 from experiments.archive.packing import packed_runs
 
 SETTINGS = [

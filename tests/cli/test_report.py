@@ -30,7 +30,7 @@ def test_an_unwritable_out_is_reported_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "emea.results.recorded_run.load_run_folders", lambda _: [made()]
+        "emea.results.recorded_run.load_record_folders", lambda _: [made()]
     )
     (tmp_path / "file").touch()
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "file")]) == 1

@@ -16,9 +16,9 @@ from emea.evaluation import one_to_one
 from emea.evaluation.one_to_one import one_to_one_metrics
 from emea.matching.beliefs import Beliefs
 from emea.record.pair_file import load_pair
+from emea.run.building import draw_split
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
-from emea.run.parts import draw_split
 from emea.run.predicting import predict
 
 from ..matching.random_beliefs import free_table, random_beliefs

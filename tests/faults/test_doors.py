@@ -26,7 +26,7 @@ from emea.record.checked_files import opened, read_checked_arrays, read_checked_
 from emea.record.pair_file import pair_of_run
 from emea.record.run_record import read_series
 from emea.results.own_runs import write_own_runs
-from emea.results.recorded_run import load_run_folders
+from emea.results.recorded_run import load_record_folders
 from emea.runtime.console import LogFileHandler
 from emea.runtime.regular_file import open_regular
 from emea.runtime.signals import exit_status, signals_as_interrupt
@@ -234,9 +234,9 @@ def test_reports_refuse_damaged_records(params: object, tmp_path: Path) -> None:
     written("metrics.json", json.dumps(metrics))(tmp_path)
     if params is None:
         with pytest.raises(UserError, match="its 'params' cannot be used"):
-            load_run_folders([tmp_path])
+            load_record_folders([tmp_path])
     else:
-        write_own_runs(load_run_folders([tmp_path]), tmp_path / "report")
+        write_own_runs(load_record_folders([tmp_path]), tmp_path / "report")
 
 
 def test_empty_gzip_members_are_refused(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ from emea.fit.checkpoint import (
 )
 from emea.fit.training_loop import fit_stage
 from emea.record.run_folder import METRICS_FILE
+from emea.run.building import BuiltRun
 from emea.run.em_run import EMRun, stages
 from emea.run.job import run_job
-from emea.run.parts import Parts
 
 from ..small_runs import TINY, make_parts
 
@@ -44,7 +44,7 @@ SHORT = (
 )
 
 
-def load_state(folder: Path, parts: Parts) -> None:
+def load_state(folder: Path, parts: BuiltRun) -> None:
     load_checkpoint(folder / "checkpoint.safetensors", parts)
 
 
@@ -146,8 +146,8 @@ def test_a_checkpoint_of_another_model_is_refused(
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Parts, Path]:
-    """Parts of a run, and a checkpoint of them after the first stage."""
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuiltRun, Path]:
+    """The objects of a run, and a checkpoint of them after the first stage."""
     parts = make_parts(composed([*TINY, "em=dual"]))
     path = tmp_path_factory.mktemp("saved") / "checkpoint.safetensors"
     ranks = {"initial_in_pool": np.ones(3), "initial_in_all": np.ones(3)}
@@ -156,7 +156,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Parts, Path]:
     return parts, path
 
 
-def test_a_whole_checkpoint_is_taken(saved: tuple[Parts, Path]) -> None:
+def test_a_whole_checkpoint_is_taken(saved: tuple[BuiltRun, Path]) -> None:
     parts, path = saved
     progress = load_progress(path)
     assert progress is not None and progress.num_stages == 1
@@ -177,7 +177,7 @@ def test_a_whole_checkpoint_is_taken(saved: tuple[Parts, Path]) -> None:
     ],
 )
 def test_a_checkpoint_with_another_tensor_is_reported(
-    saved: tuple[Parts, Path], tmp_path: Path, name: str, tensor: torch.Tensor | None
+    saved: tuple[BuiltRun, Path], tmp_path: Path, name: str, tensor: torch.Tensor | None
 ) -> None:
     parts, path = saved
     with safe_open(path, "pt") as file:
@@ -209,7 +209,7 @@ def test_a_checkpoint_with_another_tensor_is_reported(
     ],
 )
 def test_a_checkpoint_with_another_state_is_reported(
-    saved: tuple[Parts, Path], tmp_path: Path, name: str, value: object
+    saved: tuple[BuiltRun, Path], tmp_path: Path, name: str, value: object
 ) -> None:
     parts, path = saved
     with safe_open(path, "pt") as file:
@@ -222,7 +222,7 @@ def test_a_checkpoint_with_another_state_is_reported(
 
 @pytest.mark.parametrize("state", ["5", "[" * 100_000, "{}"])
 def test_a_checkpoint_without_a_state_is_reported(
-    saved: tuple[Parts, Path], tmp_path: Path, state: str
+    saved: tuple[BuiltRun, Path], tmp_path: Path, state: str
 ) -> None:
     parts, path = saved
     save_file(load_file(path), tmp_path / "changed", {"state": state})
@@ -231,7 +231,7 @@ def test_a_checkpoint_without_a_state_is_reported(
 
 
 def test_a_changed_byte_is_noticed_and_the_previous_checkpoint_is_used(
-    saved: tuple[Parts, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    saved: tuple[BuiltRun, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = saved[1].read_bytes()
     latest, previous = tmp_path / CHECKPOINT_FILE, tmp_path / PREVIOUS_FILE
@@ -248,7 +248,7 @@ def test_a_changed_byte_is_noticed_and_the_previous_checkpoint_is_used(
 
 
 def test_a_failing_checksum_leaves_both_checkpoints(
-    saved: tuple[Parts, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    saved: tuple[BuiltRun, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts, _ = saved
     latest, previous = tmp_path / CHECKPOINT_FILE, tmp_path / PREVIOUS_FILE

@@ -21,8 +21,8 @@ from emea.fit.lightning_trainer import ResidentStrategy
 from emea.fit.step_block import LabelDataModule
 from emea.record.fingerprint import fingerprint
 from emea.record.pair_file import load_pair
+from emea.run.building import build_lightning
 from emea.run.job import run_job
-from emea.run.parts import build_lightning
 
 from .small_fits import fit_by, plain_trainer, small_rrea
 

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 
 from emea.config.run_config import RunConfig
 from emea.record.pair_file import load_pair
+from emea.run.building import draw_split
 from emea.run.em_run import stages
 from emea.run.job import run_job
-from emea.run.parts import draw_split
 
 from ..small_runs import make_parts
 

@@ -31,7 +31,7 @@ def exact_functionality(triples: DirectedTriples) -> Tensor:
 def in_double(pair: GraphPair) -> ParisReasoner:
     rule = ParisReasoner(pair)
     for groups, triples in zip(rule.groups, (rule.source, rule.target), strict=True):
-        groups.functionality = exact_functionality(triples)
+        groups.inverse_functionality = exact_functionality(triples)
     return rule
 
 

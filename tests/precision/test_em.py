@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from emea.em.earlier_fits import MARGIN, calibrated
 from emea.em.m_step import fit_weights
 from emea.em.match_model import MatchModel, OneToOneModel, PairFeatures
 from emea.em.normaliser import SoftmaxNormaliser, fitted_sharpness
@@ -13,7 +14,6 @@ from emea.em.paper_step import compatible_beliefs, conditional
 from emea.em.reports import JointReport
 from emea.em.settings import TwoWaySettings
 from emea.em.two_way_step import TwoWayStep
-from emea.em.witnesses import MARGIN, calibrated
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
 from emea.matching.matching_marginals import TOLERANCE

@@ -17,8 +17,8 @@ from emea.config.run_config import RunConfig
 from emea.data.split import Split
 from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
+from emea.run.building import draw_split
 from emea.run.job import run_job
-from emea.run.parts import draw_split
 
 from ..sweeping import called_here
 from .test_wall import permuted_targets, predictions, without_test_links

@@ -23,14 +23,14 @@ from emea.em.reports import JointReport
 from emea.explain.alignment_page import run_page
 from emea.explain.explainer import Explainer
 from emea.matching.beliefs import Beliefs
+from emea.run.building import build_run
 from emea.run.job import run_job
-from emea.run.parts import build_parts
 from emea.run.predicting import run_decision
 from emea.run.result import RunResult
 from emea.update.updating import Update, update_config
 from tests.matching.random_tables import from_scores, pairs_of
 
-from ..em.test_witnesses import random_ranking
+from ..em.test_earlier_fits import random_ranking
 
 Configs = Callable[..., DictConfig]
 CROSSED = ("split=known", "model=lightea", "em=one_to_one", "ensemble=independent")
@@ -76,7 +76,7 @@ def test_encoders_with_folds_are_trained_on_their_own_links(
     known = result.split.supervision
     visible = Strict()(result.split)
     assert not known.is_crossed and len(known.validation)
-    parts = build_parts(
+    parts = build_run(
         RunConfig.of(config),
         result.pair,
         visible,
@@ -196,7 +196,7 @@ def test_a_run_validates_all_links_and_sees_no_test_link(
         start.labels
     ) > 20
     visible = Strict()(Split(Supervision(train, train), train[:0]))
-    parts = build_parts(
+    parts = build_run(
         RunConfig.of(update_config(result)),
         update.pair,
         visible,

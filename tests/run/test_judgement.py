@@ -131,7 +131,7 @@ def test_shared_structure_is_that_of_a_loop(seed: int) -> None:
 
 def test_unlike_graphs_and_few_links_are_warnings(tiny_config: Configs) -> None:
     from emea.record.pair_file import load_pair
-    from emea.run.parts import draw_split
+    from emea.run.building import draw_split
 
     config = tiny_config("ratio.value=0.5")
     pair = load_pair(config)
@@ -183,7 +183,7 @@ def test_literals_are_suggested_where_there_can_be_some(
 
 def test_more_candidates_than_targets_are_a_warning(tiny_config: Configs) -> None:
     from emea.record.pair_file import load_pair
-    from emea.run.parts import draw_split
+    from emea.run.building import draw_split
 
     config = tiny_config("data.num_entities=100", "em.num_candidates=5000")
     pair = load_pair(config)

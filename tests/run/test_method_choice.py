@@ -15,6 +15,7 @@ from emea.config.usual_settings import CPU_SETTINGS, LITERALS
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.settings import Cardinality
+from emea.run.building import with_literals
 from emea.run.method_choice import (
     LEAST_CONFIRMING,
     NO_VALIDATION,
@@ -24,7 +25,6 @@ from emea.run.method_choice import (
     is_open,
     suited,
 )
-from emea.run.parts import with_literals
 from tests.literals.pairs_with_values import graph_with_values, pair_with_values
 
 NUM = 200

@@ -23,9 +23,9 @@ from emea.encoders.rrea import MarginObjective
 from emea.encoders.settings import MarginSettings
 from emea.record.pair_file import load_pair
 from emea.run import em_run, job
+from emea.run.building import BuiltRun, build_run, draw_split
 from emea.run.job import run_job
 from emea.run.observer import flattened
-from emea.run.parts import Parts, build_parts, draw_split
 
 Configs = Callable[..., DictConfig]
 
@@ -290,8 +290,8 @@ def seeds_by_new_name(encoder: LightEA, target_ids: np.ndarray) -> None:
     encoder.seed_vectors = lambda: renamed  # type: ignore[method-assign]
 
 
-def double_parts(*arguments: Any, **named: Any) -> Parts:
-    parts = build_parts(*arguments, **named)
+def double_parts(*arguments: Any, **named: Any) -> BuiltRun:
+    parts = build_run(*arguments, **named)
     parts.module.double()
     return parts
 
@@ -332,7 +332,7 @@ def test_relabelling_entities_changes_no_metric(
     )
     config = tiny_config(*options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
-    monkeypatch.setattr(em_run, "build_parts", double_parts)
+    monkeypatch.setattr(em_run, "build_run", double_parts)
     original = run_job(config, tmp_path / "a").metrics
     pair = load_pair(config)
     split = draw_split(RunConfig.of(config), pair)
@@ -363,7 +363,7 @@ def test_relabelling_entities_changes_no_metric(
         job, "load_pair", lambda _: pair.relabelled(source_ids, target_ids)
     )
     monkeypatch.setattr(job, "draw_split", lambda *_: moved)
-    monkeypatch.setattr(em_run, "build_parts", relabelled_parts)
+    monkeypatch.setattr(em_run, "build_run", relabelled_parts)
     renamed = run_job(config, tmp_path / "b").metrics
     for stage in ("initial", "final"):
         both = flattened(original[stage]), flattened(renamed[stage])

@@ -13,8 +13,8 @@ from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
 from emea.record.pair_file import load_pair
 from emea.run import job
+from emea.run.building import draw_split
 from emea.run.job import run_job
-from emea.run.parts import draw_split
 
 Configs = Callable[..., DictConfig]
 

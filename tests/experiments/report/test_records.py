@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from emea.errors import DataError
-from emea.results.recorded_run import load_run_folders
+from emea.results.recorded_run import load_record_folders
 from experiments.report.records import load_committed, load_records, load_runs
 
 from .fabricated import made, write_folder, write_run
@@ -45,11 +45,11 @@ def test_runs_of_uncommitted_code_are_left_out_with_a_warning(
 def test_run_folders_are_found_at_any_depth(tmp_path: Path) -> None:
     write_folder(tmp_path / "sweep", "late", started=2, params={"study": "figure4"})
     write_folder(tmp_path / "sweep", "early", started=1)
-    found = load_run_folders([tmp_path, tmp_path / "sweep" / "late"])
+    found = load_record_folders([tmp_path, tmp_path / "sweep" / "late"])
     assert [run.run_id for run in found] == ["id-early", "id-late"]
     assert [run.study for run in found] == ["", "figure4"]
     with pytest.raises(DataError, match="contains no finished run"):
-        load_run_folders([tmp_path, tmp_path / "sweep" / "none"])
+        load_record_folders([tmp_path, tmp_path / "sweep" / "none"])
 
 
 def test_a_run_in_a_study_and_in_a_folder_counts_once(tmp_path: Path) -> None:

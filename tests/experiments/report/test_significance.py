@@ -10,7 +10,7 @@ from scipy.stats import ttest_rel
 from emea.evaluation.metrics import link_scores
 from emea.evaluation.ranks import Ranks
 from emea.record.run_folder import links_checksum, write_ranks
-from emea.results.recorded_run import RecordedRun, load_run
+from emea.results.recorded_run import RecordedRun, load_record
 from experiments.report.run_table import SplitRun, run_table
 from experiments.report.significance import largest_p, p_of_splits
 
@@ -84,10 +84,13 @@ def test_only_ranks_of_the_same_links_are_paired(
 
 def test_a_run_folder_knows_its_links(tmp_path: Path) -> None:
     write_folder(tmp_path, "a")
-    assert load_run(tmp_path / "a").tested_links() is None
+    assert load_record(tmp_path / "a").tested_links() is None
     links, ranks = (
         np.arange(4).reshape(2, 2),
         Ranks(np.array([1.0, 2.0]), np.array([1.0, 2.0])),
     )
     write_ranks(tmp_path / "a", links, {"initial": ranks, "final": ranks})
-    assert load_run(tmp_path / "a").tested_links() == ("d" * 64, links_checksum(links))
+    assert load_record(tmp_path / "a").tested_links() == (
+        "d" * 64,
+        links_checksum(links),
+    )

@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from emea.em.counterparts import Share
+from emea.em.earlier_fits import EarlierFits, PairBeliefs, calibrated
 from emea.em.joint import JointStep
 from emea.em.reports import JointReport, NeuralBeliefs
-from emea.em.witnesses import PairBeliefs, Witnesses, calibrated
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking
 
@@ -62,7 +62,7 @@ class Scripted(JointStep):
         return self.reports[neural.iteration]
 
 
-def asked(step: Witnesses, iteration: int, is_crossed: bool = False) -> JointReport:
+def asked(step: EarlierFits, iteration: int, is_crossed: bool = False) -> JointReport:
     seen = visible(aligned(0))
     if is_crossed:
         seen = replace(seen, validation=seen.train)
@@ -91,7 +91,7 @@ def test_the_first_and_the_last_own_fit_are_heard(
     last_own: int | None, used: tuple[int, ...]
 ) -> None:
     reports = [report_of(seed) for seed in range(4)]
-    step = Witnesses(Scripted(reports), last_own)
+    step = EarlierFits(Scripted(reports), last_own)
     for iteration in range(4):
         found = asked(step, iteration)
     problem, final = aligned(0), reports[3]
@@ -125,10 +125,10 @@ def test_the_first_and_the_last_own_fit_are_heard(
 
 def test_a_restored_step_continues_identically() -> None:
     reports = [report_of(seed, SHARES if seed == 0 else None) for seed in range(4)]
-    step = Witnesses(Scripted(reports), last_own=1)
+    step = EarlierFits(Scripted(reports), last_own=1)
     for iteration in range(2):
         asked(step, iteration)
-    other = Witnesses(Scripted(reports), last_own=1)
+    other = EarlierFits(Scripted(reports), last_own=1)
     other.load_state_dict(step.state_dict())
     one, same = asked(step, 2), asked(other, 2)
     assert torch.equal(one.beliefs.probs, same.beliefs.probs)
@@ -138,7 +138,7 @@ def test_a_restored_step_continues_identically() -> None:
 
 def test_crossed_links_keep_the_beliefs_before_labels_were_shared() -> None:
     reports = [report_of(seed) for seed in range(3)]
-    step = Witnesses(Scripted(reports), last_own=1)
+    step = EarlierFits(Scripted(reports), last_own=1)
     answers = [asked(step, iteration, is_crossed=True) for iteration in range(3)]
     is_link = torch.zeros(20, dtype=torch.bool)
     is_link[aligned(0).labels[:, 0]] = True
@@ -154,9 +154,9 @@ def test_crossed_links_keep_the_beliefs_before_labels_were_shared() -> None:
 
 def test_a_restored_step_keeps_the_beliefs_in_crossed_links() -> None:
     reports = [report_of(seed) for seed in range(3)]
-    step = Witnesses(Scripted(reports), last_own=0)
+    step = EarlierFits(Scripted(reports), last_own=0)
     asked(step, 0, is_crossed=True)
-    other = Witnesses(Scripted(reports), last_own=0)
+    other = EarlierFits(Scripted(reports), last_own=0)
     other.load_state_dict(step.state_dict())
     for iteration in (1, 2):
         one, same = (asked(each, iteration, is_crossed=True) for each in (step, other))

@@ -24,6 +24,7 @@ from emea.data.protocol import Visible, answer_pool
 from emea.data.settings import Cardinality
 from emea.data.split import Split
 from emea.em.best_iteration import BestIteration
+from emea.em.earlier_fits import EarlierFits
 from emea.em.em_callback import EMCallback, Observer
 from emea.em.joint import (
     ExcludedPairs,
@@ -39,7 +40,6 @@ from emea.em.normaliser import NORMALISERS
 from emea.em.paper_step import PaperStep
 from emea.em.settings import TwoWaySettings
 from emea.em.two_way_step import TwoWayStep
-from emea.em.witnesses import Witnesses
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Ensemble, Objective
 from emea.errors import ConfigError, DataError
@@ -47,7 +47,7 @@ from emea.fit.alignment_module import AlignmentModule
 from emea.fit.lightning_settings import LightningSettings
 from emea.fit.settings import StoppingSettings
 from emea.fit.step_block import LabelDataModule
-from emea.fit.training_parts import EarlyStopping, TrainingParts
+from emea.fit.training_parts import FitStopping, TrainingParts
 from emea.matching.beliefs import Beliefs
 from emea.matching.rejected_pairs import RejectedPairs
 from emea.matching.similarity import Decoder
@@ -57,7 +57,7 @@ MakeModel = Callable[[], tuple[nn.Module, Objective]]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts(TrainingParts):
+class BuiltRun(TrainingParts):
     """The objects of a run, of which the EM callback is the one between the fits.
 
     Args:
@@ -197,7 +197,7 @@ def _build_labels(
     return data
 
 
-def build_parts(
+def build_run(
     settings: RunConfig,
     pair: GraphPair,
     visible: Visible,
@@ -205,7 +205,7 @@ def build_parts(
     observer: Observer,
     device: torch.device,
     local: LocalUpdate | None = None,
-) -> Parts:
+) -> BuiltRun:
     """Return encoder, labels and callbacks; they get only the visible links.
 
     The step that reasons is wrapped by up to five others. `_wrapped` has their order and its
@@ -240,7 +240,7 @@ def build_parts(
     if kinds is not None:
         step = ExcludedPairs(step, of_other_kinds(kinds))
     step = _wrapped(settings, step, visible, decoder)
-    return Parts(
+    return BuiltRun(
         module=module,
         data=_build_labels(settings, pair, visible, len(make_models)),
         em=_build_em(settings, visible, decoder, observer, step),
@@ -306,7 +306,7 @@ def _build_model(
 
 def _build_stopping(
     settings: StoppingSettings, visible: Visible, decoder: Decoder
-) -> EarlyStopping:
+) -> FitStopping:
     links = (
         visible.validation if visible.stopping_links is None else visible.stopping_links
     )
@@ -315,7 +315,7 @@ def _build_stopping(
             "model.early_stopping needs validation links, and there are too few links to hold any "
             "out. Add links, or set model.early_stopping=null."
         )
-    return EarlyStopping(
+    return FitStopping(
         links,
         decoder,
         every=settings.every,
@@ -365,7 +365,7 @@ def _wrapped(
        ensemble, so that no encoder gets an excluded pair as a label and the mean belief has none.
     5. ``IndependentMembers`` calls the steps inside once per encoder and averages their reports;
        ``WeightedMembers`` weighs the encoders before one call.
-    6. ``Witnesses`` keeps the beliefs of the whole ensemble over the iterations. Inside of the
+    6. ``EarlierFits`` keeps the beliefs of the whole ensemble over the iterations. Inside of the
        ensemble, one memory would mix the beliefs of all encoders.
     """
     is_local = isinstance(step, LocalStep)
@@ -383,7 +383,9 @@ def _wrapped(
     elif len(settings.models) > 1:
         step = WeightedMembers(step)
     # a local update keeps the probabilities of most entities
-    return step if is_local or not settings.em.iterations else Witnesses(step, last_own)
+    return (
+        step if is_local or not settings.em.iterations else EarlierFits(step, last_own)
+    )
 
 
 def _build_step(settings: RunConfig, rule: Rule) -> JointStep:

@@ -14,7 +14,7 @@ from emea.fit.alignment_module import AlignmentModule
 from emea.fit.lightning_trainer import HookCallback
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule
-from emea.fit.training_parts import EarlyStopping
+from emea.fit.training_parts import FitStopping
 from emea.matching.similarity import Cosine
 
 from .small_fits import fit_by, plain_trainer
@@ -34,7 +34,7 @@ class Scripted(Objective):
         return 3
 
 
-class ScriptedStopping(EarlyStopping):
+class ScriptedStopping(FitStopping):
     """Returns the given hits, and records the number of steps of the model."""
 
     def __init__(self, hits: Sequence[float], **settings: int) -> None:
@@ -141,7 +141,7 @@ def test_hits_are_those_of_the_validation_links(
     source, target = (rows.detach().clone() for rows in module.embeddings())
     target[[2, 8]] = 3 * source[[2, 3]]  # two of three links become nearest
     module.encoder.rows.data = torch.cat([source, target])
-    hit, mrr = EarlyStopping(validation, Cosine()).measured(module)
+    hit, mrr = FitStopping(validation, Cosine()).measured(module)
     assert hit == pytest.approx(2 / 3)
     assert 2 / 3 < mrr < 1
 
@@ -149,7 +149,7 @@ def test_hits_are_those_of_the_validation_links(
 def test_between_equal_hits_mrr_decides(
     counting: AlignmentModule, make_visible: Visibles, fit: Fit
 ) -> None:
-    class Rising(EarlyStopping):
+    class Rising(FitStopping):
         def measured(self, module: AlignmentModule) -> tuple[float, float]:
             return 0.0, module.num_steps_done / 100
 

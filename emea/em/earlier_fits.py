@@ -52,7 +52,7 @@ class PairBeliefs(NamedTuple):
         return torch.where(self.keys[place] == keys, self.probs[place], 0.0)
 
 
-class Witnesses(StepWrapper):
+class EarlierFits(StepWrapper):
     """Takes the probabilities of the answer from fits before the labels were shared.
 
     The beliefs of later fits confirm the pseudo-labels on which all encoders were trained. The
