@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from emea.aligner import Aligner as Aligner
-    from emea.aligner import Evaluation as Evaluation
     from emea.aligner import Match as Match
     from emea.aligner import ToLabel as ToLabel
     from emea.answer.decoding import BalancedAnswer as BalancedAnswer
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from emea.errors import DataError as DataError
     from emea.errors import DivergedError as DivergedError
     from emea.errors import UserError as UserError
+    from emea.evaluation.metric_table import Evaluation as Evaluation
     from emea.fit.settings import SemiSettings as SemiSettings
     from emea.fit.settings import StoppingSettings as StoppingSettings
     from emea.fit.settings import SupervisedSettings as SupervisedSettings
@@ -99,7 +99,6 @@ __version__ = "0.2.0"
 _PUBLIC = {
     "emea.aligner": (
         "Aligner",
-        "Evaluation",
         "Match",
         "ToLabel",
     ),
@@ -165,6 +164,7 @@ _PUBLIC = {
         "DivergedError",
         "UserError",
     ),
+    "emea.evaluation.metric_table": ("Evaluation",),
     "emea.fit.settings": (
         "SemiSettings",
         "StoppingSettings",

@@ -53,6 +53,7 @@ from emea.data.sources.library_inputs import (
 from emea.data.split import has_literals
 from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
+from emea.evaluation.metric_table import RANKING_METRICS, Evaluation
 from emea.evaluation.metrics import mapping_metrics, unknown_pairs
 from emea.evaluation.ranks import filtered, ranking_metrics
 from emea.explain.alignment_page import run_page, write_page
@@ -117,34 +118,6 @@ class ToLabel(NamedTuple):
     candidates: list[tuple[str, float]]
     score: float
     uncertainty: float
-
-
-class Evaluation(NamedTuple):
-    """Metrics on links that ``fit`` was not given.
-
-    Attributes:
-        hit_at_1: Share of the links whose target is ranked first.
-        hit_at_5: Share of the links whose target is among the first 5.
-        hit_at_10: Share of the links whose target is among the first 10.
-        mrr: Mean reciprocal rank of the links' targets.
-        precision: Share of the matches that are correct, among the links' source entities.
-        recall: Share of the links that are matched correctly.
-        f1: Harmonic mean of precision and recall.
-        num_links: Number of evaluated links.
-        num_answered: Number of their source entities that have a match.
-        num_known: Number of ignored links, whose source entity ``fit`` was given a link for.
-    """
-
-    hit_at_1: float
-    hit_at_5: float
-    hit_at_10: float
-    mrr: float
-    precision: float
-    recall: float
-    f1: float
-    num_links: int
-    num_answered: int
-    num_known: int
 
 
 class Aligner:
@@ -466,14 +439,14 @@ class Aligner:
         ranking = ranking_metrics(ranks.in_pool)
         pairs = unknown_pairs(decision.answer.pairs().numpy(), seen, cardinality)
         answer = mapping_metrics(pairs[np.isin(pairs[:, 0], judged[:, 0])], judged)
+        scores = {
+            metric.attribute: ranking[metric.name]
+            for metric in RANKING_METRICS
+            if metric.in_python
+        }
+        scores |= {name: answer[name] for name in ("precision", "recall", "f1")}
         return Evaluation(
-            ranking["hit@1"],
-            ranking["hit@5"],
-            ranking["hit@10"],
-            ranking["mrr"],
-            answer["precision"],
-            answer["recall"],
-            answer["f1"],
+            **scores,
             num_links=len(judged),
             num_answered=int(answer["num_predicted"]),
             num_known=len(given) - len(judged),

@@ -6,19 +6,15 @@ import re
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
-from emea.aligner import Evaluation
 from emea.em import normaliser
 from emea.em import settings as em_settings
-from emea.evaluation.ranks import ranking_metrics
+from emea.evaluation.metric_table import RANKING_METRICS, Evaluation
 from emea.explain.explainer import MEANINGS
-from emea.results import comparison
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
-from emea.run import sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -32,7 +28,7 @@ WITHOUT_ESTIMATE = {"emea.encoders.iptranse.IPTransE"}
 
 @cache
 def defined_names(path: Path) -> set[str]:
-    """Names at the top of a module, and ``Class.method``."""
+    """Names at the top of a module, and ``Class.method`` and ``Class.field``."""
     found: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -44,6 +40,8 @@ def defined_names(path: Path) -> set[str]:
         if isinstance(node, ast.ClassDef):
             inside = (one for one in node.body if isinstance(one, ast.FunctionDef))
             found |= {f"{node.name}.{one.name}" for one in inside}
+            typed = (one for one in node.body if isinstance(one, ast.AnnAssign))
+            found |= {f"{node.name}.{ast.unparse(one.target)}" for one in typed}
     return found
 
 
@@ -56,7 +54,7 @@ def named_functions(text: str) -> set[tuple[str, str]]:
 
 
 def is_defined(path: Path, name: str) -> bool:
-    """Whether a module defines a name; methods may be named without their class."""
+    """Whether a module defines a name; methods and fields may be named without their class."""
     known = defined_names(path)
     return name in known or name in {one.rpartition(".")[2] for one in known}
 
@@ -101,13 +99,37 @@ def test_the_settings_know_every_normaliser() -> None:
     assert tuple(normaliser.NORMALISERS) == em_settings.NORMALISERS
 
 
-def test_ranking_metrics_are_compared_and_in_the_python_api() -> None:
-    metrics = list(ranking_metrics(np.array([1.0])))
-    assert sorted(comparison.SCORES) == sorted(metrics)
-    in_python = {name.replace("@", "_at_") for name in metrics} - {"mr"}
-    assert in_python <= set(Evaluation._fields)
+def test_metrics_of_the_python_api_are_its_fields() -> None:
+    in_python = [one.attribute for one in RANKING_METRICS if one.in_python]
+    assert list(Evaluation._fields[: len(in_python)]) == in_python
 
 
-def test_columns_of_a_sweep_have_titles_and_names() -> None:
-    outcome = sweep.JobOutcome(ROOT, overrides=(), metrics={})
-    assert len(outcome.numbers) == len(sweep.COLUMNS) == len(sweep.NAMES)
+METRIC_NAME = re.compile(r"hit(?:@|_at_)\d+|Hit@\d+|mrr?|MRR?", re.ASCII)
+OF_ONE_METRIC = {
+    "emea/em/best_iteration.py": "the state of em.keep=best",
+    "emea/em/em_callback.py": "the metric of em.keep=best",
+    "emea/evaluation/metric_table.py": "the table",
+    "emea/evaluation/metrics.py": "Hit@1 by degree and of a mapping",
+    "emea/evaluation/ranks.py": "Hit@1 of a matching",
+    "emea/fit/training_parts.py": "the metrics that stop a fit",
+    "emea/record/description.py": "Hit@1 on the validation links",
+    "emea/record/run_folder.py": "the metric of em.keep=best",
+    "emea/results/comparison.py": "the metric of the verdict",
+    "emea/results/own_runs.py": "the metric of the best run",
+    "emea/run/em_run.py": "the metric of the warning that EM hurts",
+    "emea/run/judgement.py": "the metric of the warning that EM hurts",
+    "emea/run/observer.py": "the validation links in the log",
+    "emea/run/reasoning_run.py": "the log of a matching",
+    "emea/run/result_table.py": "a run without test links",
+}
+"""Modules that use single metrics, and for what. A list of metrics belongs into the table."""
+
+
+def test_metrics_are_listed_in_their_table_only() -> None:
+    using = set()
+    for path in (ROOT / "emea").rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        texts = [one.value for one in nodes if isinstance(one, ast.Constant)]
+        if any(isinstance(one, str) and METRIC_NAME.fullmatch(one) for one in texts):
+            using.add(str(path.relative_to(ROOT)))
+    assert using == set(OF_ONE_METRIC)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
 from emea.data.settings import Cardinality
+from emea.evaluation.metric_table import BY_NAME
 
 if TYPE_CHECKING:  # commands that compare results need no torch
     from emea.matching.beliefs import Beliefs
@@ -107,10 +108,10 @@ def link_scores(ranks: FloatArray, metric: str) -> FloatArray:
 
     Args:
         ranks: The rank of each link's target; infinity if it has none.
-        metric: ``hit@1``, or ``mrr`` for reciprocal ranks.
+        metric: The name of the metric, such as ``hit@1``.
     """
     with np.errstate(divide="ignore"):
-        values = ranks <= 1 if metric == "hit@1" else 1 / ranks
+        values = BY_NAME[metric].of_links(ranks)
     return np.nan_to_num(values.astype(np.float64))
 
 

@@ -1,18 +1,18 @@
-"""Hit@k of test links after one-to-one inference, next to those of the ranking."""
+"""Metrics of test links after one-to-one inference, next to those of the ranking."""
 
 from collections.abc import Callable
 from typing import Any
 
 from emea.data.arrays import IntArray
 from emea.evaluation.joint_ranks import candidate_ranks
+from emea.evaluation.metric_table import RANKING_METRICS
 from emea.evaluation.ranks import ranking_metrics
 from emea.matching.beliefs import Beliefs
 
 MOST_BELIEFS = 2**25
 """Beliefs up to which they are balanced. A round holds them several times in double precision."""
 
-SHOWN = ("hit@1", "hit@10", "mrr")
-"""Metrics that are shown. A mean rank is not: a target that is not a candidate has no rank."""
+SHOWN = tuple(metric.name for metric in RANKING_METRICS if metric.after_one_to_one)
 
 
 def one_to_one_metrics(
@@ -21,7 +21,7 @@ def one_to_one_metrics(
     links: IntArray,
     missed_share: float = 0.0,
 ) -> dict[str, Any] | None:
-    """Return Hit@1, Hit@10 and MRR among test targets and, as ``all_targets``, among all targets.
+    """Return Hit@k and MRR among test targets and, as ``all_targets``, among all targets.
 
     Args:
         balanced: The inference, which moves source entities with the same best candidate apart.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray, are_among
+from emea.evaluation.metric_table import BY_NAME, RANKING_METRICS
 from emea.kernels.rank_counts import rank_counts
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import in_smaller_blocks
@@ -86,11 +87,8 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
     return moved, place
 
 
-HIT_CUTS = (1, 5, 10)
-
-
 def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
-    """Compute Hit@1/5/10, mean reciprocal rank and mean rank; NaN without ranks.
+    """Compute Hit@k, mean reciprocal rank and mean rank (`metric_table`); NaN without ranks.
 
     Example:
         >>> metrics = ranking_metrics(np.array([1.0, 2.0, 4.0]))
@@ -98,13 +96,11 @@ def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
         (0.333, 0.583, 2.333)
     """
     if not len(ranks):
-        return dict.fromkeys(
-            [*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"], float("nan")
-        )
-    metrics = {f"hit@{cut}": float(np.mean(ranks <= cut)) for cut in HIT_CUTS}
-    metrics["mrr"] = float(np.mean(1 / ranks))
-    metrics["mr"] = float(np.mean(ranks))
-    return metrics
+        return {metric.name: float("nan") for metric in RANKING_METRICS}
+    return {
+        metric.name: float(np.mean(metric.of_links(ranks)))
+        for metric in RANKING_METRICS
+    }
 
 
 @dataclass(frozen=True)
@@ -143,9 +139,8 @@ def _with_missed(ranks: FloatArray, share: float, worst: int) -> dict[str, float
     metrics = ranking_metrics(ranks)
     if not share:
         return metrics
-    lost = dict.fromkeys(metrics, 0.0) | {"mrr": 1 / worst, "mr": float(worst)}
     return {
-        name: (1 - share) * value + share * lost[name]
+        name: (1 - share) * value + share * BY_NAME[name].missed(worst)
         for name, value in metrics.items()
     }
 

@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from emea.errors import DataError
+from emea.evaluation.metric_table import IN_TABLES
 from emea.record.markdown import escape_markup, markdown_table
 from emea.record.run_folder import METRICS_FILE, answered_entry, read_metrics
 from emea.record.run_record import COMMAND_TAG, RunClosing, RunHeader
-
-COLUMNS = {"hit@1": "Hit@1", "hit@10": "Hit@10", "mrr": "MRR", "mr": "MR"}
-"""Metrics of the table of scores, and their titles."""
 
 POOLS = {"test targets": None, "all targets": "all_targets"}
 """Sets of targets among which links are ranked, and their section in ``metrics.json``."""
@@ -74,13 +72,13 @@ def _score_table(metrics: Mapping[str, Any]) -> str:
             scores = metrics.get(stage) or {}
             if section is not None:
                 scores = scores.get(section) or {}
-            # the mean rank is a number of entities, the others are shares
             shown = [
-                shown_number(scores.get(key), 1 if key == "mr" else 4)
-                for key in COLUMNS
+                shown_number(scores.get(metric.name), metric.digits)
+                for metric in IN_TABLES
             ]
             rows.append([pool, title, *shown])
-    return markdown_table(["ranked among", "", *COLUMNS.values()], rows)
+    titles = [metric.title for metric in IN_TABLES]
+    return markdown_table(["ranked among", "", *titles], rows)
 
 
 def _warnings(metrics: Mapping[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emea.evaluation.metric_table import TRACKED
 from emea.record.description import shown_number
 from emea.record.interrupted import NOTE_TAG, place_tags
 from emea.record.markdown import markdown_table
@@ -23,11 +24,7 @@ TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
 MAX_NOTE_LENGTH = 5000
 """The smallest limit of a tag among the versions of MLflow in use."""
 
-SCORES = {
-    "initial Hit@1": "initial/hit_at_1",
-    "final Hit@1": "final/hit_at_1",
-    "final MRR": "final/mrr",
-}
+SCORES = {column.title: column.in_mlflow for column in TRACKED}
 """Titles and metrics of the table that is made from the runs if the sweep left none."""
 
 

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from emea.errors import UserError
+from emea.evaluation.metric_table import RANKING_METRICS, TRACKED
 from emea.record.interrupted import close_dead_runs
 from emea.record.mlflow_store import open_client
 from emea.record.run_record import ParamValue
@@ -44,7 +45,7 @@ KIND_TAG, KIND = "mlflow.experimentKind", "custom_model_development"
 """The tag by which MLflow knows that a study trains models."""
 
 BEST_FIRST = {"orderByKey": "metrics.`final/hit_at_1`", "orderByAsc": False}
-METRICS = ("initial/hit_at_1", "final/hit_at_1", "final/mrr")
+METRICS = tuple(column.in_mlflow for column in TRACKED)
 PARAMS = (
     "protocol.name",
     "data.name",
@@ -60,7 +61,11 @@ RUN_NAME, NAME_WIDTH = "attributes.`Run Name`", 230
 PIXELS_PER_CHARACTER, PADDING = 8, 26
 """The width of a column follows from its name."""
 
-CHARTS = (("neural/hit_at_1", "joint/hit_at_1"), ("neural/mrr", "joint/mrr"))
+CHARTS = tuple(
+    (f"neural/{metric.attribute}", f"joint/{metric.attribute}")
+    for metric in RANKING_METRICS
+    if metric.in_charts
+)
 """Line charts over the iterations, each with two metrics, from which MLflow makes the title."""
 
 CHART_SECTION = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from emea.data.arrays import FloatArray
 from emea.data.protocol import seen_links
 from emea.errors import DataError, UserError
+from emea.evaluation.metric_table import RANKING_METRICS
 from emea.evaluation.metrics import link_scores, paired_p
 from emea.results.page import template_environment
 from emea.results.recorded_run import RecordedRun, number_at
@@ -37,12 +38,13 @@ PROVENANCE = (
 )
 """Tags that are shown if they differ."""
 
-SCORES = ("hit@1", "hit@5", "hit@10", "mrr", "mr")
 METRICS = (
-    *(f"initial.{name}" for name in SCORES),
-    *(f"final.{name}" for name in SCORES),
-    *(f"final.all_targets.{name}" for name in SCORES),
-    "one_to_one.hit@1",
+    *(
+        f"{section}.{metric.name}"
+        for section in ("initial", "final", "final.all_targets", "one_to_one")
+        for metric in RANKING_METRICS
+        if section in metric.compared
+    ),
     *(f"answer.{name}" for name in ("precision", "recall", "f1")),
     "calibration.ece",
     "seconds.total",
@@ -50,7 +52,17 @@ METRICS = (
 )
 """Paths into ``metrics.json`` that are compared."""
 
-TITLES = {"hit@1": "Hit@1", "mrr": "MRR"}
+TITLES = {metric.name: metric.title for metric in RANKING_METRICS if metric.is_tested}
+"""Metrics whose difference is tested link by link."""
+
+LOWER_IS_BETTER = (
+    *(f".{metric.name}" for metric in RANKING_METRICS if not metric.higher_is_better),
+    ".ece",
+    ".total",
+    "memory_mb",
+)
+"""Ends of the paths of metrics whose lowest value is the best."""
+
 LEAST_CERTAIN = 0.05
 """A difference is significant if its p-value is smaller than this."""
 
@@ -190,7 +202,7 @@ def paired_test(
         _all_ranks(run, one) for run, one in zip((first, other), ranks, strict=True)
     )
     changes = {}
-    for name in ("hit@1", "mrr"):
+    for name in TITLES:
         old = link_scores(before, name)
         new = link_scores(after, name)
         changes[name] = float((new - old).mean()), paired_p(new, old)
@@ -385,8 +397,7 @@ def best_columns(row: Row) -> set[int]:
     }
     if len(set(shown.values())) < 2:
         return set()
-    is_lower_better = row.name.endswith((".mr", ".ece", ".total", "memory_mb"))
-    best = (min if is_lower_better else max)(shown.values())
+    best = (min if row.name.endswith(LOWER_IS_BETTER) else max)(shown.values())
     return {index for index, value in shown.items() if value == best}
 
 

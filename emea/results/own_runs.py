@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from emea.errors import writing
+from emea.evaluation.metric_table import REPORTED, listed_titles
 from emea.record.checked_files import write_atomic
 from emea.record.markdown import markdown_table
 from emea.record.run_record import COMMAND_TAG
@@ -13,14 +14,15 @@ from emea.results.recorded_run import RecordedRun, number_at
 
 PAGE, TABLE = "report.html", "runs/results.md"
 TITLE = "Your runs"
+WHEN = {"initial": " before", "final": "", "one_to_one": " one-to-one"}
+"""Ends of the titles of columns, by stage."""
+
 COLUMNS = {
-    "Hit@1 before": ("initial.hit@1", "{:.4f}"),
-    "Hit@1": ("final.hit@1", "{:.4f}"),
-    "Hit@1 one-to-one": ("one_to_one.hit@1", "{:.4f}"),
-    "MRR": ("final.mrr", "{:.4f}"),
-    "MR": ("final.mr", "{:.1f}"),
-    "seconds": ("seconds.total", "{:.0f}"),
-}
+    f"{column.metric.title}{WHEN[column.stage]}": (column.path, column.metric.form)
+    for column in REPORTED
+} | {"seconds": ("seconds.total", "{:.0f}")}
+"""Titles of the columns with numbers, their paths into ``metrics.json`` and their formats."""
+
 IDENTITY = {
     "pair": "data",
     "model": "model",
@@ -30,9 +32,10 @@ IDENTITY = {
 }
 COMMAND = "command"
 NOTE = (
-    "Hit@1, MRR and MR are among test targets, before and after EM. They are empty if a run had no "
-    "test links. *Hit@1 one-to-one* is after EM and one-to-one inference, in which source entities "
-    "compete for targets. The command repeats a run, or the sweep that a run belongs to."
+    f"{listed_titles(REPORTED)} are among test targets, before and after EM. They are empty if a "
+    "run had no test links. *Hit@1 one-to-one* is after EM and one-to-one inference, in which "
+    "source entities compete for targets. The command repeats a run, or the sweep that a run "
+    "belongs to."
 )
 
 BEST_TITLE = "Best runs"

@@ -16,6 +16,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.reports import IterationReport
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
+from emea.evaluation.metric_table import RANKING_METRICS
 from emea.evaluation.metrics import (
     compatibility_metrics,
     conflict_share,
@@ -253,14 +254,12 @@ class EvaluationObserver:
         if len(self.test):
             observed = entry["num_observed"]
             sample = "" if observed == len(self.test) else f" on {observed:,} of them"
-            for key, title, form in (
-                ("hit@1", "Hit@1", "{:.4f}"),
-                ("mr", "MR", "{:.1f}"),
-            ):
-                shown = form.format(entry["neural"][key])
+            for metric in (one for one in RANKING_METRICS if one.in_log):
+                shown = metric.form.format(entry["neural"][metric.name])
                 if joint is not None:
-                    shown += f" (encoder), {form.format(joint[key])} (joint)"
-                parts.append(f"test {title} {shown}{sample}")
+                    of_joint = metric.form.format(joint[metric.name])
+                    shown += f" (encoder), {of_joint} (joint)"
+                parts.append(f"test {metric.title} {shown}{sample}")
         if len(self.validation):
             answer = entry.get("validation_answer")
             shown = f"{(answer or entry['validation'])['hit@1']:.4f}"

@@ -6,17 +6,11 @@ import os
 from rich.table import Table
 
 from emea.data.protocol import seen_links
+from emea.evaluation.metric_table import IN_TABLES
 from emea.record.run_folder import answered_entry
 from emea.run.outcome import Numbers
 from emea.run.result import RunResult
 from emea.runtime.console import terminal
-
-COLUMNS = (
-    ("hit@1", "Hit@1", "{:.4f}"),
-    ("hit@10", "Hit@10", "{:.4f}"),
-    ("mrr", "MRR", "{:.4f}"),
-    ("mr", "MR", "{:.1f}"),
-)
 
 
 def print_results(result: RunResult) -> None:
@@ -50,8 +44,8 @@ def result_table(metrics: Numbers) -> Table:
     )
     table.add_column("ranked among")
     table.add_column("")
-    for _, title, _ in COLUMNS:
-        table.add_column(title, justify="right")
+    for metric in IN_TABLES:
+        table.add_column(metric.title, justify="right")
     # the last stage is what publications with a one-to-one inference report
     stages = {
         "initial": metrics["initial"],
@@ -63,11 +57,10 @@ def result_table(metrics: Numbers) -> Table:
             if scores is None:
                 continue
             values = scores if pool == "test targets" else scores["all_targets"]
-            table.add_row(
-                pool,
-                stage,
-                *(_shown(values.get(key), form) for key, _, form in COLUMNS),
-            )
+            shown = [
+                _shown(values.get(metric.name), metric.form) for metric in IN_TABLES
+            ]
+            table.add_row(pool, stage, *shown)
     return table
 
 

@@ -29,6 +29,7 @@ from rich.table import Table
 from emea.config.command_line import assignments
 from emea.config.instantiate import factory
 from emea.errors import DataError, UserError
+from emea.evaluation.metric_table import SWEPT, listed_titles
 from emea.record.checked_files import read_checked_json, write_atomic, write_json
 from emea.record.markdown import escape_markup, markdown_table
 from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
@@ -54,18 +55,10 @@ FILE_WIDTH = 1000
 """Characters in a line of the table where it is not printed to a terminal."""
 
 SEEDS = ("seed=", "split_seed=")
-TITLE = "Hit@1 and MRR among test targets; validation links among all targets"
-COLUMNS = (
-    *("initial Hit@1", "final Hit@1", "one-to-one Hit@1"),
-    *("final MRR", "validation Hit@1"),
-)
-"""Before EM, after it, after one-to-one inference, and of the validation links after EM."""
-
-NAMES = (
-    *("initial_hit_at_1", "final_hit_at_1", "one_to_one_hit_at_1"),
-    *("final_mrr", "validation_hit_at_1"),
-)
-"""The same in the CSV file, as attributes of a pandas data frame."""
+TITLE = f"{listed_titles(SWEPT)} among test targets; validation links among all targets"
+COLUMNS = tuple(column.title for column in SWEPT)
+NAMES = tuple(column.attribute for column in SWEPT)
+"""The columns of the CSV file, which are attributes of a pandas data frame."""
 
 USUAL_SETTINGS = ("data", "ratio", "split_seed", "seed")
 """Settings with a column in the CSV file, swept or not."""
@@ -270,12 +263,12 @@ class JobOutcome:
         """The values of the columns; ``None`` for those that the run does not have."""
         metrics = self.metrics or {}
         entry = answered_entry(metrics)
-        validation = entry.get("validation_answer") or entry.get("validation") or {}
-        initial = metrics.get("initial") or {}
-        final = metrics.get("final") or {}
-        matched = metrics.get("one_to_one") or {}
-        hits = initial.get("hit@1"), final.get("hit@1"), matched.get("hit@1")
-        return *hits, final.get("mrr"), validation.get("hit@1")
+        validation = entry.get("validation_answer") or entry.get("validation")
+        sections = {**metrics, "validation": validation}
+        return tuple(
+            (sections.get(column.stage) or {}).get(column.metric.name)
+            for column in SWEPT
+        )
 
 
 def write_outcome(folder: Path, **outcome: object) -> None:
