@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from emea.data.attributes import AttributeTriples as AttributeTriples
     from emea.data.formats.graph_file import read_graph_file as read_graph_file
     from emea.data.formats.link_file import read_link_file as read_link_file
+    from emea.data.formats.own_formats import register_format as register_format
     from emea.data.graph import KnowledgeGraph as KnowledgeGraph
     from emea.data.graph_pair import GraphPair as GraphPair
     from emea.data.sources.id_format import read_id_format as read_id_format
@@ -114,6 +115,7 @@ _PUBLIC = {
     "emea.data.attributes": ("AttributeTriples",),
     "emea.data.formats.graph_file": ("read_graph_file",),
     "emea.data.formats.link_file": ("read_link_file",),
+    "emea.data.formats.own_formats": ("register_format",),
     "emea.data.graph": ("KnowledgeGraph",),
     "emea.data.graph_pair": ("GraphPair",),
     "emea.data.sources.id_format": ("read_id_format",),
@@ -266,6 +268,7 @@ __all__ = [
     "read_oaei",
     "read_openea_format",
     "read_own_files",
+    "register_format",
     "synthetic_pair",
 ]
 

@@ -16,6 +16,7 @@ MODULES_WITH_EXAMPLES = (
     *("emea.data.sources.library_inputs", "emea.data.protocol", "emea.encoders.rrea"),
     *("emea.rules.paris", "emea.em.normaliser", "emea.evaluation.ranks"),
     *("emea.answer.decoding", "emea.matching.beliefs"),
+    "emea.data.formats.own_formats",
 )
 
 

@@ -358,9 +358,9 @@ def assignments(override: Override) -> list[str]:
 
 def _if_file(argument: str) -> str:
     """Say that a file does not exist, if the argument looks like one."""
-    from emea.data.formats.input_file import SUFFIXES
+    from emea.data.formats.input_file import format_suffixes
 
-    is_file = Path(argument).suffix.lower() in SUFFIXES
+    is_file = Path(argument).suffix.lower() in format_suffixes()
     return ". There is no file of this name" if is_file else ""
 
 

@@ -17,14 +17,15 @@ from emea.data.formats.entity_table import (
     identifying_column,
 )
 from emea.data.formats.input_file import (
-    GRAPH_FORMATS,
+    FORMATS,
     NUM_NAMED,
     OPENERS,
-    RDF_NAMES,
-    SUFFIXES,
-    TABLE_FORMATS,
     BadLines,
+    InputFile,
     file_format,
+    format_suffixes,
+    graph_formats,
+    loaded_reader,
 )
 from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import NTriplesCollector, read_ntriples
@@ -70,24 +71,19 @@ LEAST_SEEN = 10
 """Rows from which three columns without a known name may be a table of entities."""
 
 
-def _collected(
-    path: Path,
-    found: str,
-    bad: BadLines,
-    *,
-    attributes: Sequence[str],
-    keep_literals: bool,
-    form: GraphForm,
-) -> TripleCollector[Any]:
-    """Return the triples of a file of a known format."""
-    if found == "ntriples":
-        return read_ntriples(path, bad, keep_literals)
-    if found in RDF_FORMATS:
-        return read_rdf_file(
-            path, found, bad, keep_literals=keep_literals, named_graph=form.graph
-        )
-    return read_table(
-        path, found, bad, attributes=attributes, keep_literals=keep_literals, form=form
+def read_ntriples_graph(file: InputFile) -> TripleCollector[Any]:
+    """Collect the triples of an N-Triples file."""
+    return read_ntriples(file.path, file.bad, file.keep_literals)
+
+
+def read_rdf(file: InputFile) -> TripleCollector[Any]:
+    """Collect the triples of a file in another format of RDF."""
+    return read_rdf_file(
+        file.path,
+        file.format,
+        file.bad,
+        keep_literals=file.keep_literals,
+        named_graph=file.form.graph,
     )
 
 
@@ -127,18 +123,14 @@ def read_graph_file(
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read or contains no triple between entities.
     """
-    found = file_format(path, given_format, GRAPH_FORMATS, "data.format")
-    unit = "row" if found == "parquet" else "line"
-    bad = BadLines(path.name, on_error, unit, form.base_iri)
+    found = file_format(path, given_format, graph_formats(), "data.format")
+    bad = BadLines(path.name, on_error, FORMATS[found].unit, form.base_iri)
+    file = InputFile(
+        path, found, bad, attributes=attributes, keep_literals=keep_literals, form=form
+    )
     with explained_failures(path), paused_collection():
-        collector = _collected(
-            path,
-            found,
-            bad,
-            attributes=attributes,
-            keep_literals=keep_literals,
-            form=form,
-        )
+        read = loaded_reader(FORMATS[found].graph_reader)
+        collector: TripleCollector[Any] = read(file)
         bad.log_others(path)
         if not _is_ontology(collector, found, form):
             graph, reading = collector.finish(
@@ -153,8 +145,8 @@ def read_graph_file(
 
 
 def _is_ontology(collector: TripleCollector[Any], found: str, form: GraphForm) -> bool:
-    if found in TABLE_FORMATS or form.ontology is not None:
-        return bool(form.ontology) and found not in TABLE_FORMATS
+    if not FORMATS[found].is_rdf or form.ontology is not None:
+        return bool(form.ontology) and FORMATS[found].is_rdf
     # N-Triples are read as bytes
     terms = [f"<{name}>" for name in DECLARATIONS]
     return any(
@@ -236,13 +228,13 @@ def _warn_of_imports(
 
 def _imported_file(path: Path, name: str) -> tuple[Path, str] | None:
     """Return the RDF file of this name in the folder of an ontology, and its format."""
-    for one in (name, *(name + suffix for suffix in SUFFIXES)):
+    for one in (name, *(name + suffix for suffix in format_suffixes())):
         for more in ("", *OPENERS):
             # not every last part of an IRI is the name of a file
             with suppress(OSError, ValueError, DataError):
                 place = path.with_name(one + more)
                 if name and place.is_file():
-                    kind = file_format(place, None, RDF_NAMES, "data.format")
+                    kind = file_format(place, None, [*RDF_FORMATS], "data.format")
                     return (
                         place,
                         "turtle" if kind == "ntriples" else kind,
@@ -250,28 +242,14 @@ def _imported_file(path: Path, name: str) -> tuple[Path, str] | None:
     return None
 
 
-def read_table(
-    path: Path,
-    found: str,
-    bad: BadLines,
-    *,
-    attributes: Sequence[str],
-    keep_literals: bool,
-    form: GraphForm,
-) -> TripleCollector[str]:
+def read_table(file: InputFile) -> TripleCollector[str]:
     """Collect the triples of a table, which has one triple or one entity in each row.
-
-    Args:
-        path: The file.
-        found: Its format.
-        bad: Handles rows that cannot be read.
-        attributes: Relations and columns with literals.
-        keep_literals: Whether to keep all literals, not only labels.
-        form: What the columns of a table of entities mean.
 
     Raises:
         DataError: The columns are neither those of triples nor those of entities.
     """
+    path, found, bad = file.path, file.format, file.bad
+    attributes, form = file.attributes, file.form
     header = _first_row(path, found)
     is_named = Columns.without_header(TRIPLE_COLUMNS).from_header(header) is not None
     entities = None if is_named else entity_columns(path.name, header, form, attributes)
@@ -296,14 +274,14 @@ def read_table(
     if entities is not None:
         entity_rows = wanted(((entities.id.lower(),),), entities.others, is_latin=True)
         collector = from_entity_rows(
-            path.name, entity_rows, entities, form, keep_literals
+            path.name, entity_rows, entities, form, file.keep_literals
         )
         collector.columns = tuple(cell.strip() for cell in header)
         return collector
     if not is_named and len(TRIPLE_COLUMNS) < len(header) <= MOST_NAMED and bad.stops:
         raise _no_id_column(path.name, header)
     triple_rows = wanted(TRIPLE_COLUMNS, attributes)
-    collector = from_rows(triple_rows, frozenset(attributes), keep_literals)
+    collector = from_rows(triple_rows, frozenset(attributes), file.keep_literals)
     if not is_named:
         collector.check_column_order(path.name)
     return collector

@@ -5,15 +5,18 @@ import gzip
 import io
 import logging
 import lzma
+import pkgutil
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from emea.data.formats.limits import Guard, LimitedStream, PackedFile
+from emea.data.formats.settings import INPUT_FORMATS, GraphForm, Reader
 from emea.errors import ConfigError, DataError, one_line
 from emea.runtime.regular_file import open_regular
 
@@ -133,27 +136,23 @@ def is_packed(path: Path) -> bool:
     return path.suffix.lower() in OPENERS
 
 
-SUFFIXES = {
-    ".nt": "ntriples",
-    ".ttl": "turtle",
-    ".rdf": "rdfxml",
-    ".owl": "rdfxml",
-    ".xml": "rdfxml",
-    ".nq": "nquads",
-    ".trig": "trig",
-    ".n3": "n3",
-    ".jsonld": "jsonld",
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".parquet": "parquet",
-}
-"""Format by suffix of the file name, without that of a compression."""
+FORMATS = {one.name: one for one in INPUT_FORMATS}
+"""All formats by name, also those that a user has registered."""
 
-RDF_NAMES = ("ntriples", "turtle", "rdfxml", "nquads", "trig", "n3", "jsonld")
-GRAPH_FORMATS = (*RDF_NAMES, "tsv", "csv", "parquet")
-LINK_FORMATS = (*RDF_NAMES, "tsv", "csv")
-TABLE_FORMATS = ("tsv", "csv", "parquet")
-UNPACKED_FORMATS = ("parquet",)
+
+def graph_formats() -> list[str]:
+    """Return the names of the formats of graphs."""
+    return [name for name, one in FORMATS.items() if one.graph_reader]
+
+
+def link_formats() -> list[str]:
+    """Return the names of the formats of links."""
+    return [name for name, one in FORMATS.items() if one.link_reader]
+
+
+def format_suffixes() -> dict[str, str]:
+    """Return the name of the format of each suffix of file names, without that of a compression."""
+    return {suffix: one.name for one in FORMATS.values() for suffix in one.suffixes}
 
 
 def file_format(
@@ -176,21 +175,21 @@ def file_format(
             f"{key} must be null or one of {', '.join(allowed)}, got {given!r}"
         )
     unpacked = path.with_suffix("") if is_packed(path) else path
-    by_name = SUFFIXES.get(unpacked.suffix.lower())
+    by_name = format_suffixes().get(unpacked.suffix.lower())
     found = given or content_format(path) or by_name
-    if given is None and by_name in EXTENDED and found in ("ntriples", "turtle"):
+    if given is None and by_name is not None and found in FORMATS[by_name].begins_like:
         found = by_name  # the first lines do not tell them apart
     if found is None and path.is_dir():
         raise DataError(f"{path} is a folder, not a file.")
     if found is None or found not in allowed:
         known = ", ".join(
-            suffix for suffix, name in SUFFIXES.items() if name in allowed
+            suffix for suffix, name in format_suffixes().items() if name in allowed
         )
         raise DataError(
             f"{path.name}: unknown file format. Known suffixes are {known} (most of them also with "
             f".gz, .bz2, .xz or .zst). Rename the file or set {key}={'|'.join(allowed)}."
         )
-    if found in UNPACKED_FORMATS and is_packed(path):
+    if not FORMATS[found].is_packable and is_packed(path):
         raise DataError(
             f"{path.name}: {found} is already compressed and is not read from {path.suffix}. "
             "Decompress it."
@@ -198,22 +197,8 @@ def file_format(
     return found
 
 
-EXTENDED = ("turtle", "nquads", "trig", "n3")
-"""Formats whose content may begin like N-Triples or Turtle."""
-
 NUM_BYTES = 4096
-_IRI = rb"<[^<>\s]*>"
 _AFTER_COMMENTS = rb"(?:\s|#[^\n]*\n)*+"
-BEGINNINGS = {
-    "rdfxml": rb"<\?xml\s|<rdf:RDF\s|<!DOCTYPE\s+rdf:RDF\s",
-    "turtle": rb"(?i:@?prefix[ \t]+[^\s<>]*:|@?base)[ \t]*" + _IRI,
-    "ntriples": rb"(?:"
-    + _IRI
-    + rb"|_:\S+)[ \t]+"
-    + _IRI
-    + rb"[ \t]+[^\n]*\.[ \t]*\r?\n",
-}
-"""How the content of a format begins, after comments. Other formats do not begin in this way."""
 
 
 def content_format(path: Path) -> str | None:
@@ -221,8 +206,9 @@ def content_format(path: Path) -> str | None:
     start = b""
     with suppress(DataError), byte_stream(path, has_lines=False) as stream:
         start = stream.read(NUM_BYTES)
-    for name, beginning in BEGINNINGS.items():
-        if re.match(_AFTER_COMMENTS + rb"(?:" + beginning + rb")", start):
+    for name, one in FORMATS.items():
+        beginning = _AFTER_COMMENTS + rb"(?:" + one.beginning + rb")"
+        if one.beginning and re.match(beginning, start):
             return name
     return None
 
@@ -296,3 +282,32 @@ class BadLines:
         if self.num_lines > NUM_NAMED:
             num_others = self.num_lines - NUM_NAMED
             log.warning("%s: %d more %ss skipped", self.label, num_others, self.unit)
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file whose format is known, and how to read it: what a reader of `InputFormat` is given.
+
+    Args:
+        path: The file.
+        format: The name of its format.
+        bad: Handles lines that cannot be used.
+        attributes: For tables: relations and columns with literals.
+        keep_literals: For graphs: whether to keep all literals, not only labels.
+        form: For graphs: whether the file is an ontology, or what the columns of a table mean.
+    """
+
+    path: Path
+    format: str
+    bad: BadLines
+    attributes: Sequence[str] = ()
+    keep_literals: bool = False
+    form: GraphForm = field(default_factory=GraphForm)
+
+
+def loaded_reader(reader: Reader | None) -> Callable[[InputFile], Any]:
+    """Return the function that reads a format, which is imported now if only its place is given."""
+    found = pkgutil.resolve_name(reader) if isinstance(reader, str) else reader
+    assert found is not None, "only formats with a reader are chosen"
+    read: Callable[[InputFile], Any] = found
+    return read

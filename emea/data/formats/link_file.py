@@ -10,11 +10,17 @@ import yaml
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from emea.data.entity_kinds import ALIGNMENT, NO_TERM_FOUND, OWL, SKOS
-from emea.data.formats.input_file import LINK_FORMATS, BadLines, file_format
+from emea.data.formats.input_file import (
+    FORMATS,
+    BadLines,
+    InputFile,
+    file_format,
+    link_formats,
+    loaded_reader,
+)
 from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import statements_of
 from emea.data.formats.rdf import (
-    RDF_FORMATS,
     ImperfectRDFError,
     rdf_guard,
     shown_name,
@@ -64,28 +70,31 @@ def read_link_file(
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read.
     """
-    found = file_format(path, given_format, LINK_FORMATS, "data.links_format")
-    bad = BadLines(path.name, on_error, base_iri=base_iri)
+    found = file_format(path, given_format, link_formats(), "data.links_format")
+    bad = BadLines(path.name, on_error, FORMATS[found].unit, base_iri)
     with explained_failures(path):
-        if found == "ntriples" or found in RDF_FORMATS:
-            try:
-                listing = _from_statements(path, found, bad)
-            except ImperfectRDFError:  # now the reader is lenient
-                listing = _from_statements(path, found, bad)
-        elif (separated := sssom_format(path, found)) is not None:
-            listing = read_sssom(path, separated, bad)
-        else:
-            listing = _from_table(path, found, bad)
+        read = loaded_reader(FORMATS[found].link_reader)
+        listing: LinkListing = read(InputFile(path, found, bad))
     bad.log_others(path)
     return listing
 
 
-def _from_table(path: Path, found: str, bad: BadLines) -> LinkListing:
-    rows = list(wanted_cells(path, found, LINK_COLUMNS, bad))
+def read_statements(file: InputFile) -> LinkListing:
+    """Read the links of a file in a format of RDF."""
+    try:
+        return _from_statements(file.path, file.format, file.bad)
+    except ImperfectRDFError:  # now the reader is lenient
+        return _from_statements(file.path, file.format, file.bad)
+
+
+def read_link_table(file: InputFile) -> LinkListing:
+    """Read the links of a table, which may be in the format SSSOM."""
+    if (separated := sssom_format(file.path, file.format)) is not None:
+        return read_sssom(file.path, separated, file.bad)
+    rows = list(wanted_cells(file.path, file.format, LINK_COLUMNS, file.bad))
     links = [(row.cells[0], row.cells[1]) for row in rows]
-    return LinkListing(
-        path.name, links, [row.line for row in rows], num_bad=bad.num_lines
-    )
+    places = [row.line for row in rows]
+    return LinkListing(file.path.name, links, places, num_bad=file.bad.num_lines)
 
 
 def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
@@ -153,8 +162,6 @@ def sssom_format(path: Path, file_format: str) -> str | None:
     The header decides and not the suffix of the file, because some programs save SSSOM tables with
     commas.
     """
-    if file_format not in ("tsv", "csv"):
-        return None
     header = next(
         (line for line in lines(path, file_format) if not _is_above(line)), ""
     )

@@ -15,6 +15,7 @@ from emea.data.formats.input_file import BadLines, byte_stream
 from emea.data.formats.limits import Guard
 from emea.data.formats.rdf_guards import JSONGuard, TurtleGuard, XMLGuard
 from emea.data.formats.repairs import HAS_SCHEME
+from emea.data.formats.settings import INPUT_FORMATS
 from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError
 
@@ -86,12 +87,9 @@ def reason(error: SyntaxError) -> str:
 
 
 RDF_FORMATS = {
-    "turtle": RdfFormat.TURTLE,
-    "rdfxml": RdfFormat.RDF_XML,
-    "nquads": RdfFormat.N_QUADS,
-    "trig": RdfFormat.TRIG,
-    "n3": RdfFormat.N3,
-    "jsonld": RdfFormat.JSON_LD,
+    one.name: RdfFormat.from_media_type(one.media_type)
+    for one in INPUT_FORMATS
+    if one.is_rdf
 }
 RESUMED = ("turtle", "nquads", "trig")
 """Formats in which the parser resumes after a statement that it cannot read."""

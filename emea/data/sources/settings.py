@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from emea.data.formats.settings import GraphForm, ReadingLimits
+from emea.data.formats.settings import GraphForm, ReadingLimits, listed_formats
 from emea.data.settings import Cardinality
 from emea.setting import MISSING, SEED, SHARE, SHARE_ABOVE_ZERO, Range, setting, up_to
 
@@ -117,13 +117,11 @@ class OwnFilesSettings(GraphForm, LiteralsRead):
     name: str | None = setting(None, "name of the pair; null: the names of both files")
     format: str | None = setting(
         None,
-        "format of both graphs: ntriples, turtle, rdfxml, nquads, trig, n3, jsonld, tsv, csv or "
-        "parquet; null: by file name",
+        f"format of both graphs: {listed_formats(for_links=False)}; null: by file name",
     )
     links_format: str | None = setting(
         None,
-        "format of the link files: ntriples, turtle, rdfxml, nquads, trig, n3, jsonld, tsv (also "
-        "SSSOM) or csv; null: by file name",
+        f"format of the link files: {listed_formats(for_links=True)}; null: by file name",
     )
     prefixes: dict[str, str] | None = setting(
         None,

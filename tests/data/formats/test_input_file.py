@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.input_file import (
-    GRAPH_FORMATS,
-    LINK_FORMATS,
     NUM_NAMED,
     UTF8_BOM,
     BadLines,
     byte_stream,
     content_format,
     file_format,
+    graph_formats,
+    link_formats,
 )
 from emea.data.formats.link_file import read_link_file
 from emea.data.formats.ntriples import line_chunks
@@ -112,7 +112,7 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         list(line_chunks(tmp_path))
     with pytest.raises(DataError, match="is a folder, not a file"):
-        file_format(tmp_path, None, GRAPH_FORMATS, "data.format")
+        file_format(tmp_path, None, graph_formats(), "data.format")
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "plain"])
@@ -158,8 +158,8 @@ def test_chunks_are_whole_lines(
     ],
 )
 def test_by_name(name: str, expected: str) -> None:
-    assert file_format(Path(name), None, GRAPH_FORMATS, "data.format") == expected
-    assert file_format(Path(name), "tsv", GRAPH_FORMATS, "data.format") == "tsv"
+    assert file_format(Path(name), None, graph_formats(), "data.format") == expected
+    assert file_format(Path(name), "tsv", graph_formats(), "data.format") == "tsv"
 
 
 @pytest.mark.parametrize("name", ["a.json", "a", "a.gz", ".nt"])
@@ -167,7 +167,7 @@ def test_an_unknown_ending_is_reported_with_the_known_ones(name: str) -> None:
     with pytest.raises(
         DataError, match=r"Known suffixes are \.nt, \.ttl.*data\.format="
     ):
-        file_format(Path(name), None, GRAPH_FORMATS, "data.format")
+        file_format(Path(name), None, graph_formats(), "data.format")
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def test_other_bytes_than_text_are_named(
 
 def test_formats_that_do_not_fit() -> None:
     with pytest.raises(DataError, match="unknown file format"):
-        file_format(Path("a.parquet"), None, LINK_FORMATS, "data.links_format")
+        file_format(Path("a.parquet"), None, link_formats(), "data.links_format")
     with pytest.raises(DataError, match="already compressed"):
-        file_format(Path("a.parquet.gz"), None, GRAPH_FORMATS, "data.format")
+        file_format(Path("a.parquet.gz"), None, graph_formats(), "data.format")
     with pytest.raises(ConfigError, match="got 'nt'"):
-        file_format(Path("a.nt"), "nt", GRAPH_FORMATS, "data.format")
+        file_format(Path("a.nt"), "nt", graph_formats(), "data.format")
 
 
 def test_stop_names_file_line_and_reason() -> None:
