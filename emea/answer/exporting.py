@@ -1,6 +1,7 @@
 """Writes a decision to export files: tab-separated, JSON lines, RDF and SSSOM."""
 
 import json
+import pkgutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf
@@ -11,15 +12,12 @@ import numpy as np
 from emea.answer.alignment import Alignment, Origin
 from emea.answer.curation import ACCEPTED, REJECTED, Curated
 from emea.answer.decision import Decision
-from emea.answer.rdf import owl_triples, rdf_cells
-from emea.answer.settings import ExportSettings
-from emea.answer.sssom import sssom_lines
+from emea.answer.settings import EXPORTS, ExportSettings
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.names import cell
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import write_lines
-from emea.record.file_names import ALIGNMENT_FILE
 from emea.record.run_record import RunHeader
 
 
@@ -209,22 +207,13 @@ def json_lines(alignment: Alignment) -> Iterator[str]:
         yield ENCODER.encode(found)
 
 
-FORMATS: dict[str, dict[str, Callable[[Alignment], Iterator[str]]]] = {
-    "tsv": {ALIGNMENT_FILE: matched_lines, "unmatched.tsv": unmatched_lines},
-    "nt": {"alignment.nt": owl_triples},
-    "sssom": {"alignment.sssom.tsv": sssom_lines},
-    "jsonl": {"alignment.jsonl": json_lines},
-    "alignment": {"alignment.rdf": rdf_cells},
-}
-"""Files of each format and the functions that produce their lines."""
-
-ALIGNMENT_FILES = frozenset(file for files in FORMATS.values() for file in files)
-"""Names of all alignment files."""
+FORMATS = {one.name: one.files for one in EXPORTS}
+"""Files of each format, and the places of the functions that yield their lines."""
 
 
 def write_formats(
     folder: Path,
-    known: Mapping[str, Mapping[str, Callable[..., Iterator[str]]]],
+    known: Mapping[str, Mapping[str, str]],
     formats: Collection[str],
     *content: object,
 ) -> list[Path]:
@@ -232,7 +221,7 @@ def write_formats(
 
     Args:
         folder: Output folder; it is created if it does not exist.
-        known: Files of each format and the functions that produce their lines.
+        known: Files of each format, and the places of the functions that yield their lines.
         formats: The requested formats. ``tsv`` is always written, unknown formats are ignored.
         content: The arguments of these functions.
 
@@ -242,7 +231,8 @@ def write_formats(
     written = []
     for name, files in known.items():
         if name == "tsv" or name in formats:
-            for file, lines in files.items():
+            for file, place in files.items():
+                lines: Callable[..., Iterator[str]] = pkgutil.resolve_name(place)
                 write_lines(folder / file, lines(*content))
                 written.append(folder / file)
     return written

@@ -1,12 +1,13 @@
 """The mapping of relations and classes that follows from an alignment, as rows and files."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
 from emea.answer.rdf import cell_lines
+from emea.answer.settings import EXPORTS
 from emea.answer.sssom import (
     COLUMNS,
     CompactURIs,
@@ -64,7 +65,7 @@ class Schema:
     classes: Sequence[TermMatch]
 
 
-def relation_lines(schema: Schema) -> Iterator[str]:
+def relation_lines(schema: Schema, _: Origin | None = None) -> Iterator[str]:
     """Yield lines of ``relations.tsv``."""
     ends = "source_head\tsource_tail\ttarget_head\ttarget_tail"
     yield f"source\ttarget\tdirection\t{_NUMBERS}\t{ends}"
@@ -74,7 +75,7 @@ def relation_lines(schema: Schema) -> Iterator[str]:
         yield "\t".join([*_names(row), direction, *_numbers(row), *map(cell, triples)])
 
 
-def class_lines(schema: Schema) -> Iterator[str]:
+def class_lines(schema: Schema, _: Origin | None = None) -> Iterator[str]:
     """Yield lines of ``classes.tsv``."""
     yield f"source\ttarget\t{_NUMBERS}\tsource_instance\ttarget_instance"
     for row in schema.classes:
@@ -116,7 +117,7 @@ def _statements(schema: Schema) -> Iterator[_Statement]:
                 yield _Statement(row, source, target, is_class)
 
 
-def schema_triples(schema: Schema) -> Iterator[str]:
+def schema_triples(schema: Schema, _: Origin | None = None) -> Iterator[str]:
     """Yield N-Triples: equivalences and inclusions of relations and classes.
 
     A relation that is included in the inverse of another one is stated with a blank node for the
@@ -142,7 +143,7 @@ def schema_triples(schema: Schema) -> Iterator[str]:
 RELATIONS_OF_CELLS = {"equivalent": "=", "narrower": "<", "broader": ">"}
 
 
-def schema_cells(schema: Schema) -> Iterator[str]:
+def schema_cells(schema: Schema, _: Origin | None = None) -> Iterator[str]:
     """Yield the lines of ``schema.rdf``, without inverse relations, which it cannot express."""
     cells = (
         (one.source, one.target, _measure(one.row), RELATIONS_OF_CELLS[one.row.mapping])
@@ -216,16 +217,6 @@ def _comment(stated: _Statement) -> str:
 
 
 RELATIONS_FILE = "relations.tsv"
-SCHEMA_FORMATS: dict[str, dict[str, Callable[[Schema, Origin], Iterator[str]]]] = {
-    "tsv": {
-        RELATIONS_FILE: lambda schema, _: relation_lines(schema),
-        "classes.tsv": lambda schema, _: class_lines(schema),
-    },
-    "nt": {"schema.nt": lambda schema, _: schema_triples(schema)},
-    "sssom": {"schema.sssom.tsv": schema_sssom_lines},
-    "alignment": {"schema.rdf": lambda schema, _: schema_cells(schema)},
-}
-"""Files of each format and the functions that produce their lines."""
-
-SCHEMA_FILES = frozenset(file for files in SCHEMA_FORMATS.values() for file in files)
-"""Names of all files of a schema mapping."""
+SCHEMA_FORMATS = {one.name: one.schema_files for one in EXPORTS}
+"""Files of each format, and the places of the functions that yield their lines. All of them take
+the origin, because SSSOM states it."""

@@ -1,14 +1,66 @@
 """Settings of the answer and of its files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from emea.setting import SHARE, SHARE_ABOVE_ZERO, setting, up_to
 
 VECTORS = "vectors"
 """An additional format, which only a run of an encoder can write: its embeddings."""
 
-EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl", "alignment")
-"""File formats of an alignment."""
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A file format of an answer.
+
+    Args:
+        name: What ``export.formats`` and ``--formats`` call it.
+        files: The files with the matches of entities. Each has the place (``module:function``) of
+            the function that yields its lines from an `Alignment`.
+        schema_files: The same for relations and classes, from a `Schema` and its `Origin`.
+    """
+
+    name: str
+    files: dict[str, str]
+    schema_files: dict[str, str] = field(default_factory=dict)
+
+
+EXPORTS = (
+    ExportFormat(
+        "tsv",
+        files={
+            "alignment.tsv": "emea.answer.exporting:matched_lines",
+            "unmatched.tsv": "emea.answer.exporting:unmatched_lines",
+        },
+        schema_files={
+            "relations.tsv": "emea.answer.schema:relation_lines",
+            "classes.tsv": "emea.answer.schema:class_lines",
+        },
+    ),
+    ExportFormat(
+        "nt",
+        files={"alignment.nt": "emea.answer.rdf:owl_triples"},
+        schema_files={"schema.nt": "emea.answer.schema:schema_triples"},
+    ),
+    ExportFormat(
+        "sssom",
+        files={"alignment.sssom.tsv": "emea.answer.sssom:sssom_lines"},
+        schema_files={"schema.sssom.tsv": "emea.answer.schema:schema_sssom_lines"},
+    ),
+    ExportFormat(
+        "jsonl",
+        files={"alignment.jsonl": "emea.answer.exporting:json_lines"},
+    ),
+    ExportFormat(
+        "alignment",
+        files={"alignment.rdf": "emea.answer.rdf:rdf_cells"},
+        schema_files={"schema.rdf": "emea.answer.schema:schema_cells"},
+    ),
+)
+"""All file formats of an answer; the first one is always written."""
+
+EXPORT_FORMATS = tuple(one.name for one in EXPORTS)
+ALIGNMENT_FILES = frozenset(file for one in EXPORTS for file in one.files)
+SCHEMA_FILES = frozenset(file for one in EXPORTS for file in one.schema_files)
 
 VOCABULARIES = ("owl", "skos")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from emea.answer.settings import ALIGNMENT_FILES, SCHEMA_FILES
 from emea.config.composition import parsed_yaml
 from emea.config.instantiate import texts_in
 from emea.data.arrays import IntArray
@@ -200,11 +201,7 @@ def sweep_objective(metrics: dict[str, Any]) -> float:
     return math.nan if found is None else float(found)
 
 
-ANSWER_FILES = (
-    *("alignment.tsv", "alignment.nt", "alignment.sssom.tsv", "alignment.jsonl"),
-    *("alignment.rdf", "unmatched.tsv"),
-    *("relations.tsv", "classes.tsv", "schema.nt", "schema.sssom.tsv", "schema.rdf"),
-)
+ANSWER_FILES = (*sorted(ALIGNMENT_FILES), *sorted(SCHEMA_FILES))
 """The files of an answer, in all formats."""
 
 RUN_FILES = (

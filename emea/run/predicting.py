@@ -13,14 +13,13 @@ from emea.answer.decision import (
     decision_numbers,
 )
 from emea.answer.exporting import (
-    ALIGNMENT_FILES,
     answered_pairs,
     origin_of,
     write_alignment,
     write_formats,
 )
-from emea.answer.schema import SCHEMA_FILES, SCHEMA_FORMATS, Schema
-from emea.answer.settings import ExportSettings
+from emea.answer.schema import SCHEMA_FORMATS, Schema
+from emea.answer.settings import ALIGNMENT_FILES, SCHEMA_FILES, ExportSettings
 from emea.answer.sssom import license_iri
 from emea.config.composition import composed, option_names
 from emea.data.graph_pair import GraphPair

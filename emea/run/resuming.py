@@ -11,8 +11,7 @@ from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 
 from emea.answer.curation import DECISIONS_FILE
-from emea.answer.exporting import ALIGNMENT_FILES
-from emea.answer.schema import SCHEMA_FILES
+from emea.answer.settings import ALIGNMENT_FILES, SCHEMA_FILES
 from emea.config.unknown_settings import without_unknown
 from emea.data.graph_pair import GraphPair
 from emea.errors import NO_SPACE, DataError, UserError

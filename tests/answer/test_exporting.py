@@ -2,6 +2,7 @@
 
 import json
 import os
+import pkgutil
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -21,25 +22,26 @@ from emea.answer.exporting import (
     write_formats,
 )
 from emea.answer.rdf import owl_triples, rdf_cells
-from emea.answer.settings import EXPORT_FORMATS
+from emea.answer.settings import EXPORTS
 from emea.data.arrays import NO_MATCH
 from emea.data.entity_kinds import ALIGNMENT
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes, entity_iri
-from emea.record.run_folder import RUN_FILES
+from emea.record.run_folder import ANSWER_FILES
 
 from .odd_alignments import alignment_of, alignments, answer, named_graph
 
 FILES = {file for files in FORMATS.values() for file in files}
 
 
-def test_validation_knows_every_format() -> None:
-    assert tuple(FORMATS) == EXPORT_FORMATS
-
-
-def test_every_file_travels_to_the_tracking_store() -> None:
-    assert set(RUN_FILES) >= FILES
+def test_every_file_has_a_function_and_belongs_to_one_format() -> None:
+    written = [{**one.files, **one.schema_files} for one in EXPORTS]
+    assert all(
+        callable(pkgutil.resolve_name(one)) for n in written for one in n.values()
+    )
+    files = [file for names in written for file in names]
+    assert len(files) == len(set(files)) and set(files) == set(ANSWER_FILES)
 
 
 @pytest.mark.parametrize("name", FORMATS)
