@@ -38,7 +38,7 @@ LAYERS = (
     ("benchmarks",),
 )
 """Packages and single modules. Each layer imports from those before it; neighbours do not import
-each other. ``settings`` are the files ``settings.py`` of all packages; they only declare fields."""
+each other. ``settings`` are the files ``settings.py`` of all packages; they only declare."""
 
 CONDA_NAMES = {"torch": "pytorch"}
 
