@@ -16,6 +16,9 @@ MODULES_WITH_EXAMPLES = (
     *("emea.data.sources.library_inputs", "emea.data.protocol", "emea.encoders.rrea"),
     *("emea.rules.paris", "emea.em.normaliser", "emea.evaluation.ranks"),
     *("emea.answer.decoding", "emea.matching.beliefs"),
+    *("emea.encoders.alinet", "emea.encoders.dual_amn", "emea.encoders.iptranse"),
+    *("emea.encoders.light_ea", "emea.rules.avoid_conflict", "emea.matching.csls"),
+    *("emea.data.formats.graph_file", "emea.data.formats.link_file"),
     "emea.data.formats.own_formats",
 )
 

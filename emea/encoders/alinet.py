@@ -151,6 +151,14 @@ class AliNet(nn.Module):
     Shapes:
         output: ``[num_entities, sum(dims)]`` unit rows, source entities first. A row contains the
         layers' outputs and then the input, each scaled to the same length.
+
+    Example:
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> from emea.encoders.joint_graph import join_graphs
+        >>> graph = join_graphs(synthetic_pair(num_entities=20))
+        >>> encoder = AliNet(graph, dims=(8, 4, 4))
+        >>> encoder().shape == (graph.num_entities, 8 + 4 + 4)
+        True
     """
 
     partners: Tensor

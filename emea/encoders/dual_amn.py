@@ -77,6 +77,14 @@ class DualAMN(nn.Module):
 
     Shapes:
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
+
+    Example:
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> from emea.encoders.joint_graph import join_graphs
+        >>> graph = join_graphs(synthetic_pair(num_entities=20))
+        >>> encoder = DualAMN(graph, dim=4, depth=2, num_proxies=3)
+        >>> encoder().shape == (graph.num_entities, 2 * 3 * 4)
+        True
     """
 
     no_attention: Tensor

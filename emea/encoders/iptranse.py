@@ -94,6 +94,14 @@ class IPTransE(nn.Module):
 
     Shapes:
         output: ``[num_entities, dim]`` unit rows, source entities first.
+
+    Example:
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> from emea.encoders.joint_graph import join_graphs
+        >>> graph = join_graphs(synthetic_pair(num_entities=20))
+        >>> encoder = IPTransE(graph, dim=4)
+        >>> encoder().shape == (graph.num_entities, 4)
+        True
     """
 
     row_of: Tensor

@@ -62,6 +62,15 @@ class LightEA(nn.Module):
 
     Shapes:
         output: ``[num_entities, output_dim]``, source entities first.
+
+    Example:
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> from emea.encoders.joint_graph import join_graphs
+        >>> graph = join_graphs(synthetic_pair(num_entities=20))
+        >>> encoder = LightEA(graph, dim=8, output_dim=16)
+        >>> encoder.propagate(torch.tensor([[0, graph.num_source], [1, graph.num_source + 1]]))
+        >>> encoder().shape == (graph.num_entities, 16)
+        True
     """
 
     embedding: Tensor

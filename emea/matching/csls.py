@@ -20,6 +20,18 @@ class CSLS:
     Args:
         k: Number of neighbours in the mean.
         search: Chooses the targets to compare.
+
+    Example:
+        Target 0 is near to both source entities. CSLS gives the second one its own target.
+
+        >>> import torch
+        >>> source = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+        >>> target = torch.tensor([[0.9, 0.44], [0.0, 1.0]])
+        >>> rows = torch.arange(2)
+        >>> Cosine()(source, target).scores(rows).argmax(1).tolist()
+        [0, 0]
+        >>> CSLS(k=2)(source, target).scores(rows).argmax(1).tolist()
+        [0, 1]
     """
 
     k: int = CSLSSettings.k

@@ -43,6 +43,19 @@ class AvoidConflict(Rule):
             of the paper (section 4.5). ``expected`` uses the probabilities of q. The probability of
             targets that are not candidates causes no conflict.
         device: Not used; the values are computed on the device of the beliefs.
+
+    Example:
+        Two entities, which are neighbours, believe in target 0.
+
+        >>> from emea import Beliefs, RuleView
+        >>> from emea.data.sources.synthetic import synthetic_pair
+        >>> rule = AvoidConflict(synthetic_pair(num_entities=20), num_neighbours=1)
+        >>> targets = torch.tensor([[0, 1], [0, 1]])
+        >>> beliefs = Beliefs(targets, torch.tensor([[0.9, 0.1], [0.6, 0.4]]))
+        >>> rule.prepare(RuleView(beliefs, torch.eye(2)))
+        >>> follow_neural, unique = rule(beliefs).unbind(2)
+        >>> follow_neural.tolist(), (unique[:, 1] > unique[:, 0]).tolist()
+        ([[1.0, 0.0], [1.0, 0.0]], [True, True])
     """
 
     names = ("follow_neural", "unique")

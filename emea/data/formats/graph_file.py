@@ -98,7 +98,7 @@ def read_graph_file(
     label_language: str | None = None,
     form: GraphForm = DEFAULT_FORM,
 ) -> tuple[KnowledgeGraph, GraphReading]:
-    """Read a graph.
+    r"""Read a graph.
 
     An entity is the head or tail of a triple. Its name is its full IRI, or its label in the file if
     it is a blank node. ``rdf:type`` is a relation like any other. ``owl:sameAs`` triples, which are
@@ -122,6 +122,14 @@ def read_graph_file(
     Raises:
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read or contains no triple between entities.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "family.tsv")
+        >>> _ = path.write_text("anna\tknows\tben\nanna\tage\t30\n")
+        >>> graph, reading = read_graph_file(path, attributes=["age"])
+        >>> graph.all_entity_names, reading.num_literals
+        (['anna', 'ben'], 1)
     """
     found = file_format(path, given_format, graph_formats(), "data.format")
     bad = BadLines(path.name, on_error, FORMATS[found].unit, form.base_iri)
@@ -137,11 +145,21 @@ def read_graph_file(
                 path.name, bad.num_lines, keep_isolated, label_language
             )
             return graph, replace(reading, columns=collector.columns)
-        read_imports(collector, path, on_error, keep_literals, form.base_iri)
-        # an ontology needs all its triples; those that are not wanted are left out at the end
-        collector.keep_literals = True
-        everything = collector.finish(path.name, bad.num_lines, keep_isolated=True)
+        everything = _whole_ontology(collector, file, on_error)
     return ontology_graph(*everything, keep_literals, keep_isolated, label_language)
+
+
+def _whole_ontology(
+    collector: TripleCollector[Any], file: InputFile, on_error: str
+) -> tuple[KnowledgeGraph, GraphReading]:
+    """Return all triples of an ontology and its imports, also those that are not wanted.
+
+    Its meaning depends on all of them. Those that are not wanted are left out at the end.
+    """
+    path, bad = file.path, file.bad
+    read_imports(collector, path, on_error, file.keep_literals, file.form.base_iri)
+    collector.keep_literals = True
+    return collector.finish(path.name, bad.num_lines, keep_isolated=True)
 
 
 def _is_ontology(collector: TripleCollector[Any], found: str, form: GraphForm) -> bool:

@@ -51,7 +51,7 @@ def read_link_file(
     on_error: str = "stop",
     base_iri: str | None = None,
 ) -> LinkListing:
-    """Read the links of a file.
+    r"""Read the links of a file.
 
     A table has two columns, or a header that names the two among others. A table with the columns
     ``subject_id`` and ``object_id`` is read as SSSOM, with tabs or commas as separators. In RDF
@@ -69,6 +69,14 @@ def read_link_file(
     Raises:
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+        ...     _ = file.write("anna\tAnna\nben\tBen\n")
+        ...     file.flush()
+        ...     read_link_file(Path(file.name)).links
+        [('anna', 'Anna'), ('ben', 'Ben')]
     """
     found = file_format(path, given_format, link_formats(), "data.links_format")
     bad = BadLines(path.name, on_error, FORMATS[found].unit, base_iri)

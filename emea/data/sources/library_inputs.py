@@ -42,7 +42,7 @@ def read_graph(
     attributes: Sequence[str] = (),
     vectors: Sequence[str | Path] = (),
 ) -> KnowledgeGraph:
-    """Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet.
+    r"""Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet.
 
     Args:
         path: The file.
@@ -52,6 +52,15 @@ def read_graph(
             that contain a literal of the head. Their literals are kept.
         vectors: Files with vectors of the entities, one for each kind, in the same order for both
             graphs (docs/literals.md).
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+        ...     _ = file.write("anna\tknows\tben\nben\tknows\tcleo\n")
+        ...     file.flush()
+        ...     graph = read_graph(file.name)
+        >>> graph.num_entities, graph.num_relations
+        (3, 1)
     """
     keep = literals or bool(attributes)
     file = checked_path(path, "the file of a graph")
@@ -62,10 +71,18 @@ def read_graph(
 
 
 def read_links(path: str | Path) -> list[tuple[str, str]]:
-    """Read links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM.
+    r"""Read links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM.
 
     Prefixes that the file defines are expanded. ``owl:sameAs`` has no direction: ``fit`` finds out
     which end belongs to which graph.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     _ = file.write("source,target\nanna,Anna\n")
+        ...     file.flush()
+        ...     read_links(file.name)
+        [('anna', 'Anna')]
     """
     listing = read_link_file(checked_path(path, "the file of links"))
     in_full = listing.prefixes.in_full
