@@ -13,7 +13,7 @@ from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
 from emea.data.entity_kinds import EntityKind, entity_kinds, is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import ARROW, TRANSLATION, GraphPair
-from emea.data.names import entity_iri
+from emea.data.names import entity_iri, entity_title
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Row(NamedTuple):
     """One match of a source entity, by name.
 
     ``target`` is ``None`` and ``prob`` is 0 if the entity has no match. ``candidates`` are the most
-    probable targets, best first, with or without a match.
+    probable targets, best first, with or without a match. An entity without a label is called by
+    its name in words.
     """
 
     source: str
@@ -49,7 +50,7 @@ class Row(NamedTuple):
     prob: float
     is_given: bool
     candidates: list[tuple[str, float]]
-    source_label: str | None = None
+    source_label: str
     target_label: str | None = None
 
 
@@ -130,8 +131,8 @@ class Alignment:
                 prob,
                 is_given,
                 [(target_name(other), share) for other, share in scored if share > 0],
-                self.pair.source.entity_label(source),
-                None if target == NO_MATCH else self.pair.target.entity_label(target),
+                entity_title(self.pair.source, source),
+                None if target == NO_MATCH else entity_title(self.pair.target, target),
             )
 
 

@@ -15,7 +15,7 @@ from emea.answer.decision import Decision
 from emea.answer.settings import EXPORTS, ExportSettings
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph_pair import GraphPair
-from emea.data.names import cell
+from emea.data.names import cell, entity_title
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import write_lines
 from emea.record.run_record import RunHeader
@@ -133,7 +133,7 @@ def matched_lines(alignment: Alignment) -> Iterator[str]:
     """Yield lines of ``alignment.tsv``: source, target, probability and labels of each match.
 
     The matches of an ensemble also have the number of encoders that agree. Labels come last; an
-    entity without a label has an empty cell.
+    entity without a label is called by its name in words.
     """
     pair = alignment.pair
     counts = alignment.witnesses
@@ -151,14 +151,17 @@ def matched_lines(alignment: Alignment) -> Iterator[str]:
     ):
         if target != NO_MATCH:
             agreeing = [] if counts is None else [str(counts[source])]
-            labels = pair.source.entity_label(source), pair.target.entity_label(target)
+            labels = (
+                entity_title(pair.source, source),
+                entity_title(pair.target, target),
+            )
             cells = [
                 cell(names[source]),
                 cell(others[target]),
                 f"{prob:.6f}",
                 *agreeing,
             ]
-            yield "\t".join([*cells, *(cell(label or "") for label in labels)])
+            yield "\t".join([*cells, *map(cell, labels)])
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
@@ -170,13 +173,14 @@ def unmatched_lines(alignment: Alignment) -> Iterator[str]:
     for source in alignment.entities[alignment.targets == NO_MATCH].tolist():
         candidate = ""
         prob = 0.0
-        labels = [graphs[0].entity_label(source), None]
+        labels = [entity_title(graphs[0], source), ""]
         if alignment.candidates.shape[1] and alignment.candidate_probs[source, 0] > 0:
             candidate = others[alignment.candidates[source, 0]]
             prob = alignment.candidate_probs[source, 0]
-            labels[1] = graphs[1].entity_label(int(alignment.candidates[source, 0]))
+            best = int(alignment.candidates[source, 0])
+            labels[1] = entity_title(graphs[1], best)
         cells = [cell(names[source]), cell(candidate), f"{prob:.6f}"]
-        yield "\t".join([*cells, *(cell(label or "") for label in labels)])
+        yield "\t".join([*cells, *map(cell, labels)])
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False)

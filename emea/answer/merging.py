@@ -6,12 +6,14 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from emea.data.attributes import Kind
 from emea.data.entity_kinds import OWL, is_blank
 from emea.data.formats.tab_file import read_bytes
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.data.names import cell, entity_iri
+from emea.data.names import IRI_NAME, cell, entity_iri, entity_title
 from emea.data.settings import Cardinality
 from emea.errors import DataError
 from emea.record.checked_files import MISMATCH, damaged, read_file, sha256
@@ -159,7 +161,7 @@ def left_out_lines(pair: GraphPair, left_out: Iterable[LeftOut]) -> Iterator[str
     """Yield the lines of a table of the matches that are not merged."""
     yield "\t".join(LEFT_OUT_COLUMNS)
     labels = [
-        {name: graph.entity_label(entity) or "" for entity, name in enumerate(names)}
+        {name: entity_title(graph, entity) for entity, name in enumerate(names)}
         for graph, names in (
             (one, one.all_entity_names) for one in (pair.source, pair.target)
         )
@@ -267,7 +269,9 @@ def _lines(graph: KnowledgeGraph, term: _Terms) -> Iterator[str]:
         yield f"{entities[head]} {relations[relation]} {entities[tail]} ."
     if (found := graph.attributes) is not None:
         attributes = [term(name, "-relation") for name in found.attribute_names]
-        for entity, name, value in found.triples.tolist():
+        # names that were made from IRIs are not in the files
+        given = np.array([name != IRI_NAME for name in found.attribute_names], bool)
+        for entity, name, value in found.triples[given[found.triples[:, 1]]].tolist():
             text = _literal(found.values[value], found.kind(value))
             yield f"{entities[entity]} {attributes[name]} {text} ."
 

@@ -27,7 +27,7 @@ from emea.data.entity_kinds import (
     entity_kinds,
     is_blank,
 )
-from emea.data.names import EMEA, entity_iri, entity_uri
+from emea.data.names import EMEA, entity_iri, entity_title, entity_uri
 from emea.errors import ConfigError
 
 BUILT_IN = {"rdf": RDF, "rdfs": RDFS, "owl": OWL}
@@ -249,12 +249,12 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
         confidence = ""
         if one.target_iri is not None:
             target_iri = of_object(entity_uri(one.target_iri))
-            found = (target_iri, row.target_label or row.target or "", kind)
+            found = (target_iri, row.target_label or "", kind)
             sides = of_target[one.target] > 1, of_source[one.source] > 1
             cardinality = ":".join("n" if has_several else "1" for has_several in sides)
             confidence = shown_confidence(row.prob)
         subject_iri = of_subject(entity_uri(one.source_iri))
-        subject = (subject_iri, row.source_label or row.source, kind)
+        subject = (subject_iri, row.source_label, kind)
         cells: tuple[str, ...] = (
             *(*subject, one.predicate, *found),
             *(why, cardinality, confidence),
@@ -321,9 +321,9 @@ def _rejected_lines(
         subject = of_subject(entity_uri(entity_iri(one.source, pair.name, "source")))
         object = of_object(entity_uri(entity_iri(one.target, pair.name, "target")))
         cells = (
-            *(subject, pair.source.entity_label(source) or one.source, TYPES[kind]),
+            *(subject, entity_title(pair.source, source), TYPES[kind]),
             predicate,
-            *(object, pair.target.entity_label(target) or one.target, TYPES[kind]),
+            *(object, entity_title(pair.target, target), TYPES[kind]),
             *(CURATED, "", ""),
             *further,
             *_curation(one, alignment.origin.date),

@@ -162,7 +162,11 @@ def _whole(stored: GraphPair, config: DictConfig) -> GraphPair:
         if same == GraphPair(stored.name, source, target, NO_LINKS).checksum():
             # the run may have left out some triples
             whole = replace(
-                settings, keep_literals=True, keep_isolated=True, ontology=False
+                settings,
+                keep_literals=True,
+                keep_isolated=True,
+                ontology=False,
+                iri_names=False,
             )
             return _read(whole, stored.name)
     log.warning(

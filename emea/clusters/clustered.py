@@ -9,7 +9,7 @@ import numpy as np
 
 from emea.data.arrays import FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
-from emea.data.names import entity_iri
+from emea.data.names import entity_iri, entity_title
 
 
 class Member(NamedTuple):
@@ -89,9 +89,9 @@ class Clustered:
         return self.graphs[side].entity_name(own)
 
     def label(self, entity: int) -> str:
-        """Return the label of an entity, empty if it has none."""
+        """Return what an entity is called."""
         side, own = self.member(entity)
-        return self.graphs[side].entity_label(own) or ""
+        return entity_title(self.graphs[side], own)
 
     def iri(self, entity: int) -> str:
         """Return the IRI of an entity."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from emea.clusters.clustered import Clustered
-from emea.data.names import local_name
+from emea.data.names import entity_title, title_of
 from emea.results.page import html_document, page_style, template_environment
 
 MOST_CLUSTERS, MOST_PAIRS, MOST_ENTITIES = 500, 200, 50
@@ -95,12 +95,12 @@ class _Values:
         if (held := graph.attributes) is not None:
             for entity, attribute, value in held.triples.tolist():
                 if start + entity in shown:
-                    name = local_name(held.attribute_names[attribute])
+                    name = title_of(held.attribute_names[attribute])
                     self._add(start + entity, name, held.values[value])
         for head, relation, tail in graph.triples.tolist():
             if start + head in shown:
-                text = graph.entity_label(tail) or local_name(graph.entity_name(tail))
-                self._add(start + head, local_name(graph.relation_name(relation)), text)
+                text = entity_title(graph, tail)
+                self._add(start + head, title_of(graph.relation_name(relation)), text)
 
     def _add(self, entity: int, name: str, text: str) -> None:
         texts = self._cells.setdefault(entity, {}).setdefault(name, [])

@@ -103,7 +103,7 @@ def sssom_lines(found: Clustered, origin: Origin) -> Iterator[str]:
         ends = [
             (
                 shorten(uris[one]),
-                found.label(one) or found.entity_name(one),
+                found.label(one),
                 TYPES[kind],
             )
             for one in (first, second)

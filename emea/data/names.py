@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from emea.data.attributes import PLAIN, AttributeTriples
+from emea.data.attributes import LABEL_ATTRIBUTES, PLAIN, AttributeTriples
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.errors import ConfigError, DataError
@@ -263,6 +263,48 @@ def are_words(names: Sequence[str]) -> bool:
     )
 
 
+LABEL_NAMES = (
+    "preflabel",
+    "label",
+    "name",
+    "title",
+    "full_name",
+    "full name",
+    "fullname",
+)
+"""Last parts of the names of attributes that name an entity, in order of preference."""
+
+
+def label_name(attribute: str) -> str:
+    """Return the last part of the name of an attribute, without regard to case."""
+    return local_name(attribute).rpartition(":")[2].lower()
+
+
+def further_label_attributes(found: AttributeTriples) -> list[str]:
+    """Return the attributes that name entities in a vocabulary that is not known.
+
+    The last part of the name of such an attribute is one of ``LABEL_NAMES``, and its values are
+    words. Those of ``title`` must also differ, because it may be that of a person, such as ``Dr``.
+
+    Args:
+        found: The literals of a graph.
+    """
+    chosen = []
+    for number, name in enumerate(found.attribute_names):
+        last = label_name(name)
+        if name in LABEL_ATTRIBUTES or last not in LABEL_NAMES:
+            continue
+        held = found.triples[found.triples[:, 1] == number, 2]
+        texts = [found.values[value] for value in held.tolist()]
+        num_worded = sum(map(is_worded, texts))
+        is_title = last == "title"
+        if num_worded >= LEAST_WORDED * len(texts) and (
+            are_words(texts) or not is_title
+        ):
+            chosen.append((LABEL_NAMES.index(last), name))
+    return [name for _, name in sorted(chosen)]
+
+
 IRI_NAME = "urn:emea:iri_name"
 """The attribute for names made from IRIs."""
 
@@ -273,6 +315,16 @@ def iri_name(iri: str) -> str:
     For example, ``http://x.org/Kim_Dae-jung`` becomes ``Kim Dae-jung``.
     """
     return " ".join(local_name(iri).replace("_", " ").split())
+
+
+def title_of(name: str) -> str:
+    """Return a name as words: the last part of an IRI without underscores."""
+    return name if is_blank(name) else iri_name(name) or local_name(name)
+
+
+def entity_title(graph: KnowledgeGraph, entity: int) -> str:
+    """Return what an entity is called: its label, or its name as words."""
+    return graph.entity_label(entity) or title_of(graph.entity_name(entity))
 
 
 def with_iri_names(graph: KnowledgeGraph) -> KnowledgeGraph:

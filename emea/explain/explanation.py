@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from emea.data.names import local_name
+from emea.data.names import title_of
 
 LONGEST = 200
 """Characters of the longest name that is shown; JSON keeps the whole name."""
@@ -18,11 +18,9 @@ class Entity:
 
     @property
     def short(self) -> str:
-        """The label, or the local part of the name; the beginning of a long text."""
+        """The label, or the name in words; the beginning of a long text."""
         is_value = self.name.startswith('"')  # a literal may contain an IRI
-        return beginning(
-            self.label or (self.name if is_value else local_name(self.name))
-        )
+        return beginning(self.label or (self.name if is_value else title_of(self.name)))
 
     @property
     def title(self) -> str:

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
-from emea.data.names import IRI_NAME, iri_name, local_name
-from emea.explain.page_content import LABELS
+from emea.data.names import IRI_NAME, entity_title, title_of
+from emea.explain.page_content import searched_attributes
 from emea.rules.subsumption import TYPE_RELATIONS
 
 
@@ -57,6 +56,7 @@ class Facts:
         self._by_tail = _sorted(graph.triples, 2)
         literals = graph.attributes
         self._literals = None if literals is None else _sorted(literals.triples, 0)
+        self._searched = searched_attributes(literals)
 
     def entity(self, name: str) -> int | None:
         """Return the entity of this name, or ``None``."""
@@ -64,12 +64,14 @@ class Facts:
 
     def title(self, entity: int) -> str:
         """Return the label of an entity, or a text made from its name."""
-        return self.graph.entity_label(entity) or title_of(self.names[entity])
+        return entity_title(self.graph, entity)
 
     def all_titles(self, entity: int) -> Iterator[str]:
         """Yield the title of an entity, and its labels in all languages."""
         yield self.title(entity)
-        yield from (one.text for one in self._attributes(entity) if one.name in LABELS)
+        yield from (
+            one.text for one in self._attributes(entity) if one.name in self._searched
+        )
 
     def types(self, entity: int) -> list[int]:
         """Return the entities that are the types of an entity."""
@@ -145,11 +147,6 @@ class Facts:
         for head, relation, _ in _rows(self._by_tail, 2, entity)[:most].tolist():
             name = self.graph.relation_name(relation)
             yield Fact(name, self.title(head), head, is_inverse=True)
-
-
-def title_of(name: str) -> str:
-    """Return a name as words: the last part of an IRI without underscores."""
-    return name if is_blank(name) else iri_name(name) or local_name(name)
 
 
 def _sorted(triples: IntArray, column: int) -> IntArray:

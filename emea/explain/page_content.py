@@ -16,9 +16,10 @@ from emea.answer.exporting import DIGITS, selected, top_candidates
 from emea.answer.settings import ExportSettings
 from emea.config.paths import READER
 from emea.data.arrays import NO_MATCH, IntArray
-from emea.data.attributes import LABEL_ATTRIBUTES
+from emea.data.attributes import LABEL_ATTRIBUTES, AttributeTriples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import SHUFFLE_SEED
+from emea.data.names import further_label_attributes
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import beginning
 from emea.matching.beliefs import Beliefs
@@ -45,7 +46,7 @@ LABELS = (
     "http://www.w3.org/2004/02/skos/core#hiddenLabel",
     *("skos:altLabel", "skos:hiddenLabel", "title"),
 )
-"""Attributes whose values the search looks at, in all languages."""
+"""Attributes of known vocabularies whose values the search looks at, in all languages."""
 
 OPTIONAL = ("evidence", "triples", "literals")
 """Parts of the content that are left out if it is too large, in this order."""
@@ -151,13 +152,20 @@ def _side(graph: KnowledgeGraph, shown: KnowledgeGraph) -> Json:
     }
 
 
+def searched_attributes(literals: AttributeTriples | None) -> frozenset[str]:
+    """Return the attributes of a graph whose values are names."""
+    further = [] if literals is None else further_label_attributes(literals)
+    return frozenset([*LABELS, *further])
+
+
 def _other_labels(graph: KnowledgeGraph) -> dict[int, list[str]]:
     """Return the labels of each entity that has further ones, such as those in other languages."""
     literals = graph.attributes
     if literals is None:
         return {}
+    searched = searched_attributes(literals)
     is_label = np.array(
-        [name in LABELS for name in literals.attribute_names], dtype=bool
+        [name in searched for name in literals.attribute_names], dtype=bool
     )
     found: dict[int, list[str]] = {}
     for entity, _, value in literals.triples[is_label[literals.triples[:, 1]]].tolist():

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from emea.data.names import EMEA
+from emea.data.names import EMEA, title_of
 from emea.explain.explanation import beginning
-from emea.explain.facts import Fact, Facts, title_of
+from emea.explain.facts import Fact, Facts
 from emea.literals.name_index import Found, NameIndex
 from emea.literals.value_nodes import normalised_value
 from emea.serve.limits import Deadline, Limits, RequestError

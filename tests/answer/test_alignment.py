@@ -22,7 +22,8 @@ def test_rows_name_what_the_arrays_number() -> None:
     first, second, third = alignment_of(["a", "b", "c"], ["x", "y"], [1, -1, 0]).rows()
     assert first[:5] == ("a", "y", 1.0, True, [("y", 0.25), ("x", 0.125)])
     assert second[:5] == ("b", None, 0.0, False, [("x", 0.25), ("x", 0.125)])
-    assert first[5:] == second[5:] == (None, None)  # the graphs have no labels
+    # the graphs have no labels
+    assert first[5:] == ("a", "y") and second[5:] == ("b", None)
     assert third[:4] == ("c", "x", 1 / 3, False)
 
 

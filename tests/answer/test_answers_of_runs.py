@@ -151,6 +151,8 @@ def test_a_threshold_leaves_the_improbable_unmatched(
         objects(tmp_path / "a"), objects(tmp_path / "b"), strict=True
     ):
         kept = before["probability"] >= 0.5
+        assert before.pop("target_label") == before["target"]
+        assert after.pop("target_label", None) == after["target"]
         assert after == before | ({} if kept else {"target": None, "probability": None})
         probs = [candidate["probability"] for candidate in after["candidates"]]
         assert len(probs) == (1 if after["given"] else 4)

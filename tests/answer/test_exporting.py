@@ -27,7 +27,7 @@ from emea.data.arrays import NO_MATCH
 from emea.data.entity_kinds import ALIGNMENT
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
-from emea.data.names import Prefixes, entity_iri
+from emea.data.names import Prefixes, entity_iri, title_of
 from emea.record.run_folder import ANSWER_FILES
 
 from .odd_alignments import alignment_of, alignments, answer, named_graph
@@ -115,6 +115,8 @@ def test_json_lines() -> None:
     assert given_one == {
         "source": "a",
         "target": "y",
+        "source_label": "a",
+        "target_label": "y",
         "probability": 1.0,
         "given": True,
         "candidates": [
@@ -206,11 +208,13 @@ def test_lines_are_those_of_a_loop_over_rows(alignment: Alignment) -> None:
     for row in alignment.rows():
         candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
         if row.target is None:
-            unmatched.append(f"{cell(row.source)}\t{cell(candidate)}\t{prob:.6f}\t\t")
+            labels = row.source_label, title_of(candidate) if candidate else ""
+            cells = row.source, candidate, f"{prob:.6f}", *labels
+            unmatched.append("\t".join(map(cell, cells)))
         else:
-            matched.append(
-                f"{cell(row.source)}\t{cell(row.target)}\t{row.prob:.6f}\t\t"
-            )
+            labels = title_of(row.source), title_of(row.target)
+            cells = row.source, row.target, f"{row.prob:.6f}", *labels
+            matched.append("\t".join(map(cell, cells)))
     assert list(matched_lines(alignment))[1:] == matched
     assert list(unmatched_lines(alignment))[1:] == unmatched
 
@@ -222,8 +226,18 @@ def test_an_alignment_without_columns_of_candidates() -> None:
         candidates=alignment.candidates[:, :0],
         candidate_probs=alignment.candidate_probs[:, :0],
     )
-    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000\t\t"]
-    assert list(matched_lines(alignment))[1:] == ["b\tx\t0.500000\t\t"]
+    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000\ta\t"]
+    assert list(matched_lines(alignment))[1:] == ["b\tx\t0.500000\tb\tx"]
+
+
+def test_an_entity_without_a_label_is_called_by_its_name_in_words() -> None:
+    names = ["http://a.org/New_York"], ["http://b.org/Neu_York"]
+    alignment = alignment_of(*names, [0])
+    (row,) = list(matched_lines(alignment))[1:]
+    assert row.split("\t")[3:] == ["New York", "Neu York"]
+    (given_one,) = map(json.loads, json_lines(alignment))
+    assert given_one["source_label"] == "New York"
+    assert given_one["target_label"] == "Neu York"
 
 
 def test_labels_are_the_last_columns() -> None:

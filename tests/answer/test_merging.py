@@ -118,6 +118,29 @@ def test_the_graphs_of_a_run_become_one(
     )
 
 
+def test_names_made_from_iris_are_not_written(tmp_path: Path) -> None:
+    files = []
+    for side, names in enumerate((["New_York", "Old_Town"], ["Neu_York", "Old_Town"])):
+        one, other = (f"<http://{side}.org/{name}>" for name in names)
+        files.append(tmp_path / f"{side}.nt")
+        files[-1].write_text(
+            f'{one} <http://x.org/near> {other} .\n{other} <http://x.org/code> "77" .\n'
+        )
+    run = tmp_path / "run"
+    given = [*map(str, files), "method=paris", "literals=similar", "--out", str(run)]
+    assert main(["align", *given]) == 0
+    for options in ([], ["--out", str(tmp_path / "stored.nt")]):
+        if options:  # the graphs as the run read them have these names
+            files[0].write_text(
+                files[0].read_text() + files[0].read_text()[:-3] + "x ."
+            )
+        assert main(["merge", str(run), *options]) == 0
+    for written in (run / "merged.nt", tmp_path / "stored.nt"):
+        text = written.read_text()
+        assert "iri_name" not in text and '"Old Town"' not in text
+        assert text.count('"77"') >= 1
+
+
 PAIR = GraphPair(
     "p",
     graph(["a", "b\tc"], [(0, 0, 1)], "x"),

@@ -14,7 +14,7 @@ from emea.answer.alignment import Alignment
 from emea.answer.sssom import CompactURIs, sssom_lines
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import LiteralMatches
-from emea.data.names import entity_iri, entity_uri
+from emea.data.names import entity_iri, entity_uri, title_of
 
 from .odd_alignments import alignment_of, alignments, answer
 
@@ -89,12 +89,12 @@ def test_every_name_comes_back_and_every_prefix_is_declared(
         for source, target in expected.items()
         if not source.startswith("_:") and not (target or "").startswith("_:")
     }
-    assert [row["subject_label"] for row in rows] == list(expected)
+    assert [row["subject_label"] for row in rows] == list(map(title_of, expected))
     for row, (source, target) in zip(rows, expected.items(), strict=True):
         assert expanded(row["subject_id"], header) == uri(source, pair, "source")
         assert (row["object_id"] == "sssom:NoTermFound") is (target is None)
         if target is not None:
-            assert row["object_label"] == target
+            assert row["object_label"] == title_of(target)
             assert expanded(row["object_id"], header) == uri(target, pair, "target")
         for cell in (row["predicate_id"], row["mapping_justification"]):
             assert cell.partition(":")[0] in BUILT_IN

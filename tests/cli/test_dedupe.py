@@ -68,6 +68,24 @@ def test_files_of_clusters_agree(table, tmp_path: Path, capsys) -> None:
     assert "semapv:LexicalMatching" in body[1] and "owl:sameAs" in body[1]
 
 
+def test_names_made_from_iris_are_shown_but_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "places.nt"
+    words = [
+        f"{one}_{other}"
+        for one in ("Old", "New", "Far")
+        for other in ["Ab", "Bo", "Cu"]
+    ]
+    names = [f"<http://x.org/{word}town>" for word in words]
+    path.write_text(
+        "".join(f"{name} <http://x.org/near> {names[0]} .\n" for name in names)
+    )
+    out = tmp_path / "out"
+    assert emea(["dedupe", str(path), "--out", str(out)]) == 0
+    assert "iri_name" not in (out / MERGED_FILE).read_text(encoding="utf-8")
+    rows = rows_of(out / "pairs.tsv")
+    assert all(" " in row["first_label"] for row in rows)
+
+
 def test_same_table_gives_the_same_files(table, tmp_path: Path) -> None:
     path, _ = table
     for name in ("one", "two"):

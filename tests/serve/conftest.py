@@ -140,13 +140,18 @@ def serve(
 
     @contextmanager
     def serving(
-        guard: Guard | None = None, limits: Limits | None = None
+        guard: Guard | None = None,
+        limits: Limits | None = None,
+        others: Facts | None = None,
     ) -> Iterator[Client]:
         limits = limits or Limits()
+        served = reconciliation
+        if others is not None:
+            served = Reconciliation(others, "others:target", limits)
         file: Path = tmp_path_factory.mktemp("served") / "decisions.tsv"
-        reconciliation.limits = limits
+        served.limits = limits
         service = Service(
-            reconciliation,
+            served,
             Curator(run, sides, file),
             guard or Guard("127.0.0.1"),
             limits,

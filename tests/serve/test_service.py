@@ -2,8 +2,10 @@
 
 import errno
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema  # nbclient needs it
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from emea.answer.curation import Curated
 from emea.answer.decided_pairs import read_decided
+from emea.data.formats.graph_file import read_graph_file
 from emea.explain.facts import Facts
 from emea.run.finished_run import FinishedRun
 from emea.serve import curator
@@ -62,6 +65,31 @@ def test_misspelt_names_are_found_without_a_match(client: Client) -> None:
     right = [firsts[str(one)]["id"] == f"{BASE}{one}" for one in numbers]
     assert np.mean(right) > 0.9
     assert not any(one["match"] for one in firsts.values())
+
+
+RESTAURANTS = "".join(
+    f"<http://x.org/r{number}> <http://x.org/food#{attribute}> {value} .\n"
+    for number, name in enumerate(["patina", "arnie morton's of chicago", "spago"])
+    for attribute, value in {
+        "name": f'"{name}"',
+        "title": '"Chef"',
+        "is_near": f"<http://x.org/r{(number + 1) % 3}>",
+    }.items()
+)
+
+
+def test_names_of_an_unknown_vocabulary_are_found(
+    serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "restaurants.nt"
+    path.write_text(RESTAURANTS)
+    graph, _ = read_graph_file(path, keep_literals=True)
+    with serve(others=Facts(graph)) as client:
+        found = client.form(queries={"q": {"query": "Patina"}, "c": {"query": "chef"}})
+    (first, *_), chefs = (found.json[key]["result"] for key in ("q", "c"))
+    assert first["id"] == "http://x.org/r0" and first["match"]
+    assert first["name"] == "patina"
+    assert all(one["score"] < 100 for one in chefs)  # this title does not name anything
 
 
 def test_two_entities_of_the_same_name_are_no_match(client: Client) -> None:

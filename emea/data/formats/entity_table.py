@@ -10,24 +10,13 @@ from emea.data.attributes import LABEL_ATTRIBUTES, plain_text
 from emea.data.formats.rows import UNWRITABLE, Row
 from emea.data.formats.settings import GraphForm
 from emea.data.formats.triple_collector import TripleCollector
-from emea.data.names import are_words, based_iri
+from emea.data.names import LABEL_NAMES, are_words, based_iri
 from emea.errors import DataError
 
 log = logging.getLogger(__name__)
 
 ID_NAMES = ("id", "uri", "iri", "identifier")
 """Names by which an id column is recognised, in order of preference. Case does not matter."""
-
-LABEL_NAMES = (
-    "preflabel",
-    "label",
-    "name",
-    "title",
-    "full_name",
-    "full name",
-    "fullname",
-)
-"""Names by which the column that names a row is recognised, in order of preference."""
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 """The attribute that keeps the text of a cell that names another entity."""

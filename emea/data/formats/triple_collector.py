@@ -16,6 +16,7 @@ from emea.data.attributes import (
 )
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphReading
+from emea.data.names import LABEL_NAMES, further_label_attributes, label_name
 from emea.data.sorting import distinct_rows
 from emea.errors import DataError
 
@@ -213,9 +214,7 @@ class TripleCollector(Generic[Name]):
         self._described.append(np.unique(block[:, 0]))
         if not self.keep_literals:
             for name in islice(self.attributes, len(self._is_label), None):
-                self._is_label.append(
-                    self._name_of(name) in (*self.label_attributes, DEPRECATED)
-                )
+                self._is_label.append(self._may_be_label(self._name_of(name)))
             kept = np.array(self._is_label, dtype=bool)[block[:, 1]]
             block = block[kept]
             values = list(compress(values, kept.tolist()))
@@ -319,9 +318,10 @@ class TripleCollector(Generic[Name]):
         literals = self._attribute_triples(entity_ids)
         labels = None
         if literals is not None:
-            labels = chosen_labels(
-                literals, len(entity_names), label_language, self.label_attributes
-            )
+            names = self.label_attributes
+            if names is LABEL_ATTRIBUTES:  # the columns of a table are known
+                names = (*names, *further_label_attributes(literals))
+            labels = chosen_labels(literals, len(entity_names), label_language, names)
         return KnowledgeGraph(
             distinct_triples(triples),
             len(entity_names),
@@ -330,6 +330,12 @@ class TripleCollector(Generic[Name]):
             relation_names,
             literals if self.keep_literals else None,
             labels if labels and any(labels) else None,
+        )
+
+    def _may_be_label(self, attribute: str) -> bool:
+        return (
+            attribute in (*self.label_attributes, DEPRECATED)
+            or label_name(attribute) in LABEL_NAMES
         )
 
     def _attribute_triples(self, entity_ids: IntArray) -> AttributeTriples | None:

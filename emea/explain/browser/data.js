@@ -56,8 +56,15 @@ class Graph {
   }
 
   short(node) {
-    this._shorts[node] ??= this.labels?.[node] || localName(this.names[node]);
+    this._shorts[node] ??= this.labels?.[node] || this.inWords(node);
     return this._shorts[node];
+  }
+
+  // the name of an entity as files have it if it has no label; values of literals stay unchanged
+  inWords(node) {
+    const name = this.names[node];
+    const isWhole = node >= this.numEntities || name.startsWith("_:");
+    return isWhole ? localName(name) : localName(name).replaceAll("_", " ").trim() || localName(name);
   }
 
   // further labels of an entity, such as those in other languages
@@ -66,9 +73,8 @@ class Graph {
   }
 
   searched(node) {
-    const shown = this.labels?.[node] ? `${this.short(node)} ${localName(this.names[node])}`
-      : this.short(node);
-    return [shown, ...this.othersOf(node)].join(" ");
+    const [short, local] = [this.short(node), localName(this.names[node])];
+    return [short === local ? short : `${short} ${local}`, ...this.othersOf(node)].join(" ");
   }
 
   // the label that a search has found, if it is not the one that is shown

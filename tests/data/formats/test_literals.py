@@ -79,6 +79,33 @@ def test_structure_is_the_default_and_labels_are_shown(tmp_path: Path) -> None:
     assert [moved.entity_label(entity) for entity in (0, 1)] == [None, "house"]
 
 
+@pytest.mark.parametrize("keep_literals", [True, False])
+def test_names_of_other_vocabularies_are_labels(
+    tmp_path: Path, keep_literals: bool
+) -> None:
+    rows = {
+        "a": {"o#title": "Dr", "o#name": "Ada Lovelace", "o#code": "Seven of nine"},
+        "b": {"o#title": "Dr", "p/prefLabel": "Bertrand Russell", "o#name": "russell"},
+        "c": {"o#title": "Dr", "o#name": "kept back"},
+        "d": {"o#label": "x-1"},
+    }
+    lines = [
+        f'<{A}{head}> <{A}{name}> "{text}" .'
+        for head, values in rows.items()
+        for name, text in values.items()
+    ]
+    lines += [f"<{A}{head}> <{A}near> <{A}a> ." for head in rows]
+    path = tmp_path / "a.nt"
+    path.write_text("\n".join([*lines, f'<{A}c> <{LABEL}> "Carl" .\n']))
+    graph, _ = read_graph_file(path, keep_literals=keep_literals)
+    assert dict(zip(graph.all_entity_names, graph.labels or (), strict=True)) == {
+        f"{A}a": "Ada Lovelace",
+        f"{A}b": "Bertrand Russell",
+        f"{A}c": "Carl",  # known vocabularies come first
+        f"{A}d": "",  # a code is not a name
+    }
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
 def test_tables_mark_relations_and_columns_as_attributes(
     tmp_path: Path, suffix: str
