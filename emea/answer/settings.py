@@ -110,8 +110,8 @@ class ExportSettings:
     )
     license: str | None = setting(
         None,
-        "licence of the mappings in SSSOM files: CC0, CC-BY-4.0, CC-BY-SA-4.0 or an IRI",
-        example="CC0",
+        "licence of the mappings in SSSOM files: an SPDX identifier or an IRI",
+        example="CC-BY-4.0",
     )
     least_inclusion: float = setting(
         0.5,

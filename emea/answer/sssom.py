@@ -28,7 +28,6 @@ from emea.data.entity_kinds import (
     is_blank,
 )
 from emea.data.names import EMEA, entity_iri, entity_title, entity_uri
-from emea.errors import ConfigError
 
 BUILT_IN = {"rdf": RDF, "rdfs": RDFS, "owl": OWL}
 """Prefixes that SSSOM defines, for the terms that occur in nearly every RDF graph."""
@@ -121,31 +120,6 @@ CURATED = "semapv:ManualMappingCuration"
 
 LICENSE = "https://w3id.org/sssom/license/unspecified"
 """SSSOM requires a license, which only the owner of the data can choose."""
-
-LICENSES = {
-    "cc0": "https://creativecommons.org/publicdomain/zero/1.0/",
-    "cc-by-4.0": "https://creativecommons.org/licenses/by/4.0/",
-    "cc-by-sa-4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
-}
-"""Licences by their short names."""
-
-
-def license_iri(name: str | None) -> str | None:
-    """Return the IRI of a licence; ``None`` if none is chosen.
-
-    Raises:
-        ConfigError: If it is neither a known name nor an IRI.
-    """
-    if name is None or "://" in name:
-        return name
-    known = LICENSES.get(name.lower())
-    if known is None:
-        raise ConfigError(
-            f"export.license must be CC0, CC-BY-4.0, CC-BY-SA-4.0 or the IRI of a licence, got "
-            f"{name}."
-        )
-    return known
-
 
 COMMENT = (
     f"{NO_TERM_FOUND} says that no target was accepted, not that there is none; "

@@ -11,6 +11,7 @@ from emea.config.groups import GROUPS, OPTIONAL, declared
 from emea.config.instantiate import texts_in, untrusted_targets
 from emea.config.trainer_settings import trainer_problems
 from emea.config.unknown_settings import refusal, unknown_settings
+from emea.data.licenses import license_iri
 from emea.data.settings import Cardinality
 from emea.errors import ConfigError
 
@@ -179,6 +180,10 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _export_problems(config: DictConfig) -> Iterator[str]:
+    try:
+        license_iri(OmegaConf.select(config, "export.license"))
+    except ConfigError as error:
+        yield str(error)
     if OmegaConf.select(config, "export.target_precision") is None:
         return
     if OmegaConf.select(config, "export.threshold") is not None:

@@ -20,9 +20,9 @@ from emea.answer.exporting import (
 )
 from emea.answer.schema import SCHEMA_FORMATS, Schema
 from emea.answer.settings import ALIGNMENT_FILES, SCHEMA_FILES, ExportSettings
-from emea.answer.sssom import license_iri
 from emea.config.composition import composed, option_names
 from emea.data.graph_pair import GraphPair
+from emea.data.licenses import license_iri
 from emea.errors import ConfigError, DataError
 from emea.record.checked_files import read_checked_json, write_json
 from emea.record.run_folder import NUMBERS_FILE, alignment_checksum, finite

@@ -15,9 +15,9 @@ from emea.answer.curation import (
     read_decisions,
     write_decisions,
 )
-from emea.answer.sssom import license_iri, sssom_lines
+from emea.answer.sssom import sssom_lines
 from emea.data.formats.link_file import read_link_file
-from emea.errors import ConfigError, DataError
+from emea.errors import DataError
 
 from .odd_alignments import alignment_of
 
@@ -85,11 +85,3 @@ def test_sssom_names_who_decided_and_when(tmp_path: Path) -> None:
     (tmp_path / "a.sssom.tsv").write_text(text)
     links = read_link_file(tmp_path / "a.sssom.tsv")
     assert len(links.links) == 2
-
-
-def test_a_licence_has_a_name_or_an_iri() -> None:
-    assert license_iri(None) is None
-    assert license_iri("cc0") == "https://creativecommons.org/publicdomain/zero/1.0/"
-    assert license_iri("https://a.org/licence") == "https://a.org/licence"
-    with pytest.raises(ConfigError, match=r"export.license must be CC0"):
-        license_iri("mine")
