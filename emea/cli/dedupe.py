@@ -29,6 +29,7 @@ from emea.errors import ConfigError, writing
 from emea.record.checked_files import write_json
 from emea.record.outputs import locked_results
 from emea.runtime.console import logged, say
+from emea.runtime.regular_file import check_local
 from emea.setting import SHARE
 
 if TYPE_CHECKING:
@@ -107,11 +108,16 @@ def _read(options: argparse.Namespace) -> KnowledgeGraph:
             f"emea dedupe has settings of the data only, such as data.id_column=isbn; got "
             f"{other[0]}."
         )
+    check_local(options.graph, "GRAPH")
+    path = Path(options.graph).expanduser()
+    if not path.exists():
+        raise ConfigError(f"There is no file {options.graph}. Check the path.")
+    if path.is_dir():
+        raise ConfigError(f"GRAPH must be a file, but {options.graph} is a folder.")
     files = data_settings({"source": options.graph, "target": options.graph})
     usual = ["data=files", *files, LITERALS, "data.keep_isolated=true"]
     config = check_overrides([*usual, *options.settings])
     settings = typed(OwnFilesSettings, config.data)
-    path = Path(options.graph).expanduser()
     with reading_limits(typed(ReadingLimits, config.data.get("limits"))):
         return read_own_graph(path, settings)[0]
 

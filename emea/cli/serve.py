@@ -1,6 +1,7 @@
 """``emea serve RUN`` serves a run on this machine: reconciliation, matches and decisions."""
 
 import argparse
+import ipaddress
 import os
 import secrets
 import sys
@@ -62,6 +63,29 @@ def origin_of(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
+def is_any(host: str) -> bool:
+    """Return whether a host stands for all addresses of this machine: 0.0.0.0 or ::."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def base_address(host: str, port: int, token: str) -> str:
+    """Return the address of the service that a browser on this machine can open.
+
+    Args:
+        host: The address at which the service listens.
+        port: Its port.
+        token: The token that requests need; empty if none is needed.
+    """
+    if is_any(host):
+        host = "[::1]" if ":" in host else "127.0.0.1"
+    elif ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{port}{f'/{token}' if token else ''}"
+
+
 def token_for(host: str) -> str:
     """Return the token that requests need: from the environment, or a new one.
 
@@ -111,8 +135,12 @@ def _serve(options: argparse.Namespace, place: Path) -> None:
             guard,
             limits,
         )
-        host = f"[{options.host}]" if ":" in options.host else options.host
-        base = f"http://{host}:{options.port}{f'/{guard.token}' if guard.token else ''}"
+        base = base_address(options.host, options.port, guard.token)
+        if is_any(options.host):
+            say(
+                "From other machines, replace the host in these addresses by the IP address of "
+                "this machine."
+            )
         say(
             f"Reconciliation of the {options.graph} graph: {base}/reconcile",
             f"Matches and decisions: {base}/api/match?entity=NAME",

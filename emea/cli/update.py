@@ -271,7 +271,8 @@ def answer_lines(given: DecidedPairs | None) -> list[str]:
     if given is None or not (given.num_open or given.cost is not None):
         return []
     cost = "" if given.cost is None else f"; cost: {given.cost:g}"
-    return [f"{given.label}: {given.num_open:,} pairs without a decision{cost}"]
+    pairs = "1 pair" if given.num_open == 1 else f"{given.num_open:,} pairs"
+    return [f"{given.label}: {pairs} without a decision{cost}"]
 
 
 def decision_lines(update: "Update", before: "Answers") -> list[str]:

@@ -54,6 +54,9 @@ REPLACING_FLAGS = (
 )
 """Flags of Hydra that replace the configuration of emea, by files that are not checked."""
 
+TWO_SIDED = ("data.label_column", "data.base_iri")
+"""Settings whose text may have a part for each graph, with a comma between them."""
+
 SWEEP_FLAGS = ("-m", "--multirun")
 SWEEP_MODE = "hydra.mode=MULTIRUN"
 """Has the same effect as ``-m``."""
@@ -152,7 +155,7 @@ def _check_job(config: DictConfig, swept: Sequence[str] | None) -> None:
         if swept is None:
             raise
         raise ConfigError(
-            f"{error} This concerns the jobs with {' '.join(swept)}."
+            f"{str(error).removesuffix('.')}. This concerns the jobs with {' '.join(swept)}."
         ) from error
     check_paths(config)
 
@@ -395,6 +398,13 @@ def _check_sweep_flag(arguments: Sequence[str], overrides: Sequence[Override]) -
             typed = str(override.input_line).replace(
                 "'", ""
             )  # quote_numeric_choices adds quotes
+            key = override.key_or_group
+            if key in TWO_SIDED:
+                both = str(typed).partition("=")[2]
+                raise ConfigError(
+                    f"{typed} has several values. Write '{key}=\"{both}\"' to give one for each "
+                    "graph."
+                )
             raise ConfigError(
                 f"{typed} has several values. Add the flag -m for a sweep."
             )

@@ -1,7 +1,7 @@
 """Two graphs to align, the links between them, and counts of what was read from files."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -43,8 +43,7 @@ class LiteralMatches:
         anchors: ``[num_anchors, 2]`` pairs of entities that unambiguous equal values suggest, each
             entity in one of them.
         anchor_probs: ``[num_anchors]`` estimated probability of each anchor.
-        anchor_kinds: For each way in which values match, the number of anchors that it suggests,
-            and their mean probability.
+        anchor_ways: The way in which values match that suggest each anchor, such as ``equal``.
         num_confirming: How many neighbours of a right pair agree on average, as far as the anchors
             show it.
         same: ``[num_same, 2]`` value nodes whose normal forms are equal, also those that are too
@@ -60,11 +59,22 @@ class LiteralMatches:
     probs: FloatArray
     anchors: IntArray
     anchor_probs: FloatArray
-    anchor_kinds: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    anchor_ways: Sequence[str] = ()
     num_confirming: float = 0.0
     same: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     negative: bool = False
     texts: tuple[Sequence[str], Sequence[str]] = ((), ())
+
+    @property
+    def anchor_kinds(self) -> dict[str, tuple[int, float]]:
+        """The number of anchors of each way, and their mean probability."""
+        probs: dict[str, list[float]] = {}
+        for way, prob in zip(self.anchor_ways, self.anchor_probs, strict=True):
+            probs.setdefault(way, []).append(float(prob))
+        return {
+            way: (len(found), float(np.mean(found)))
+            for way, found in sorted(probs.items())
+        }
 
     def __repr__(self) -> str:
         return (

@@ -1,6 +1,5 @@
 """Anchors: pairs of entities that values which match suggest, and their estimated precision."""
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -103,14 +102,6 @@ class Anchors(NamedTuple):
     vote_probs: FloatArray
     precision: dict[int, float]
     num_confirming: float = 0.0
-
-    def by_kind(self, names: Sequence[str]) -> dict[str, tuple[int, float]]:
-        """Return the number of anchors of each kind and their mean probability."""
-        found = {}
-        for kind in np.unique(self.kinds).tolist():
-            probs = self.probs[self.kinds == kind]
-            found[names[kind]] = (len(probs), float(probs.mean()))
-        return found
 
 
 class _Votes(NamedTuple):

@@ -124,22 +124,22 @@ class EqualLiterals:
         kept[kept] &= self._within_budget(source, target, matches.pairs[kept])
         matches = matches.where(kept)
         probs = probs[kept] * _local_weights(source, target, matches)
-        by_kind = anchors.by_kind(names)
-        _log(source, target, matches, by_kind)
         shift = np.array([pair.source.num_entities, pair.target.num_entities])
-        return LiteralMatches(
+        found = LiteralMatches(
             extended_graph(pair.source, source),
             extended_graph(pair.target, target),
             matches.pairs + shift,
             probs,
             anchors.pairs,
             anchors.probs,
-            by_kind,
+            [names[kind] for kind in anchors.kinds.tolist()],
             anchors.num_confirming,
             same + shift,
             self.negative,
             texts,
         )
+        _log(source, target, matches, found.anchor_kinds)
+        return found
 
     def similar(
         self,

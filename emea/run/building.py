@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ def without_anchors(
         literals,
         anchors=literals.anchors[kept],
         anchor_probs=literals.anchor_probs[kept],
+        anchor_ways=list(compress(literals.anchor_ways, kept.tolist())),
     )
 
 

@@ -218,6 +218,18 @@ def test_with_few_links_literals_are_used_unless_the_user_leaves_them_out(
     assert "unambiguous literals" not in capsys.readouterr().out
 
 
+def test_rejected_pairs_are_not_counted_as_suggested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, _ = small_files(tmp_path, with_names=True)
+    rejected = tmp_path / "rejected.tsv"
+    rejected.write_text("http://a/0\thttp://b/0\nhttp://a/1\thttp://b/1\n")
+    given = ["--rejected", str(rejected), "--out", str(tmp_path / "result")]
+    assert main(["align", *files, *given]) == 0
+    shown = capsys.readouterr().out
+    assert "7 pairs are suggested by unambiguous literals: 7 equal" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

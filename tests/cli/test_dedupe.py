@@ -86,6 +86,21 @@ def test_names_made_from_iris_are_shown_but_not_written(tmp_path: Path) -> None:
     assert all(" " in row["first_label"] for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("absent.csv", "There is no file {0}. Check the path."),
+        ("", "GRAPH must be a file, but {0} is a folder."),
+    ],
+)
+def test_a_missing_file_is_named(
+    name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    assert emea(["dedupe", str(path), "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err == f"error: {reason.format(path)}\n"
+
+
 def test_same_table_gives_the_same_files(table, tmp_path: Path) -> None:
     path, _ = table
     for name in ("one", "two"):

@@ -153,6 +153,10 @@ def test_a_failed_download_is_one_sentence(tmp_path: Path) -> None:
         ("em.iteratons=3", "There is no key em.iteratons (nearest: em.iterations"),
         ("rule=none", "em=paper needs a rule to measure compatibility"),
         ("seed=1,2", "seed=1,2 has several values. Add the flag -m"),
+        (
+            "data.label_column=what,title",
+            """Write 'data.label_column="what,title"' to give one for each graph.""",
+        ),
         ("initial_from=nowhere", "initial_from: there is no file nowhere"),
         ("++split.seeed=1", "split.seeed is unknown: nothing reads it (nearest: split"),
         ("-m --cfg job", "-m and --cfg cannot be combined. Leave one of them out."),
@@ -174,6 +178,10 @@ def test_a_single_run_is_refused_before_its_folder_exists(
         (
             ["split.num_validation=10,5000", "seed=0,1"],
             "too few for 5000 validation links",
+        ),
+        (
+            ["em.num_candidates=0,10"],
+            "got 0. This concerns the jobs with em.num_candidates=0.",
         ),
         (
             ["rule=none,paris", "em=none,paper"],

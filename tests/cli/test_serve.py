@@ -30,6 +30,19 @@ def test_other_machines_need_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert serve.token_for("127.0.0.1") == serve.token_for("0.0.0.0") == "a" * 16
 
 
+def test_the_address_that_is_shown_can_be_opened() -> None:
+    hosts = {
+        "0.0.0.0": "127.0.0.1",
+        "::": "[::1]",
+        "::1": "[::1]",
+        "10.0.0.1": "10.0.0.1",
+        "localhost": "localhost",
+    }
+    for host, shown in hosts.items():
+        assert serve.base_address(host, 8700, "") == f"http://{shown}:8700"
+    assert serve.base_address("0.0.0.0", 1, "abc") == "http://127.0.0.1:1/abc"
+
+
 @pytest.mark.parametrize("token", ["short", "a" * 15, "a/" * 10, "é" * 20, "a" * 129])
 def test_a_weak_token_is_refused(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(serve.TOKEN_VARIABLE, token)

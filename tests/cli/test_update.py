@@ -582,7 +582,7 @@ def test_a_file_of_decisions_is_followed(
     assert emea(["update", first, *given, "--out", second]) == 0
     shown = capsys.readouterr().out
     assert "Decisions: 1 accepted, 1 rejected" in shown
-    assert "answers.jsonl: 1 pairs without a decision; cost: 0.75" in shown
+    assert "answers.jsonl: 1 pair without a decision; cost: 0.75" in shown
     summary = json.loads((tmp_path / "2" / "update.json").read_text())
     applied = {"accepted": 1, "rejected": 1, "taken_back": 0, "open": 1, "cost": 0.75}
     assert summary["decisions"] == applied and summary["matches"]["changed"] >= 1
