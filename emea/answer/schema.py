@@ -170,7 +170,10 @@ def schema_sssom_lines(schema: Schema, origin: Origin) -> Iterator[str]:
     comment = (
         "The confidence is the probability of the inclusion, or the smaller of both."
     )
-    yield from header_lines(schema.name, origin, prefixes, comment, part="schema")
+    probs = [_measure(one.row) for one in stated]
+    yield from header_lines(
+        schema.name, origin, prefixes, comment, part="schema", probs=probs
+    )
     columns = [name for name in COLUMNS if name != "mapping_cardinality"]
     yield "\t".join((*columns, "comment"))
     for one in stated:

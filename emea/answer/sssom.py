@@ -192,8 +192,10 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
     is_curated = bool(alignment.accepted or alignment.rejected)
     translations = word_translations(alignment)
     people = {ORCID: ORCID_NAMESPACE} if _names_orcid(alignment) else {}
+    stated = list(statements(alignment))
+    probs = [one.row.prob for one in stated if one.target_iri is not None]
     yield from header_lines(
-        alignment.pair.name, alignment.origin, prefixes | people, COMMENT
+        alignment.pair.name, alignment.origin, prefixes | people, COMMENT, probs=probs
     )
     further = (TRANSLATION_COLUMNS if translations else ()) + (
         CURATION_COLUMNS if is_curated else ()
@@ -205,7 +207,7 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
         Counter(column[is_match].tolist())
         for column in (alignment.entities, alignment.targets)
     )
-    for one in statements(alignment):
+    for one in stated:
         row = one.row
         kind = TYPES[one.kind]
         decision = None
@@ -318,6 +320,7 @@ def header_lines(
     part: str = "",
     *,
     sides: tuple[str, str] = ("source", "target"),
+    probs: Sequence[float] = (),
 ) -> Iterator[str]:
     """Yield slots in the order of the standard, with strings in JSON, which is also YAML.
 
@@ -328,6 +331,7 @@ def header_lines(
         comment: A remark about all mappings.
         part: Distinguishes mapping sets of the same run and settings.
         sides: What subjects and objects belong to.
+        probs: The confidence of each mapping. Their mean is the expected share of right ones.
     """
     yield "#curie_map:"
     # the sources are references to entities, whose prefixes have to be declared
@@ -349,6 +353,8 @@ def header_lines(
     }
     for slot, value in slots.items():
         yield f"#{slot}: {json.dumps(value, ensure_ascii=False)}"
+    if probs:
+        yield f"#mapping_set_confidence: {shown_confidence(sum(probs) / len(probs))}"
     yield f"#mapping_date: {origin.date}"  # without quotes: YAML reads it as a date
 
 

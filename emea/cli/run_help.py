@@ -1,5 +1,6 @@
 """The text of ``emea run --help``: all groups, one group, or the sweep of an experiment."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from math import prod
@@ -7,6 +8,7 @@ from math import prod
 from emea.config.command_line import swept_values
 from emea.config.composition import CONF, option_names
 from emea.config.groups import GROUPS
+from emea.runtime.time_left import in_words
 from emea.setting import Setting, settings_of, typed
 
 USAGE = """emea: entity alignment guided by compatibility (Liu et al., EMNLP 2022)
@@ -91,6 +93,7 @@ def experiment_help(name: str, arguments: Sequence[str]) -> str:
         "",
         f"In total {num_jobs:,} {noun}. Values that you type replace those of the sweep.",
     ]
+    lines += duration(name, num_jobs)
     variants = swept.get("variant", [])
     if variants:
         lines += ["", "Variants:", "", *_titles("variant", variants)]
@@ -105,6 +108,28 @@ def experiment_help(name: str, arguments: Sequence[str]) -> str:
         f"  emea run -m experiment={name} {cell}",
     ]
     return "\n".join(lines)
+
+
+SECONDS = re.compile(
+    r"^# Seconds per job: (?P<seconds>[\d.]+) \((?P<runs>.*), (?P<machine>.*)\)$", re.M
+)
+"""What the file of an experiment says about its recorded runs."""
+
+
+def duration(name: str, num_jobs: int) -> list[str]:
+    """Return how long the jobs of an experiment take, if its file says how long one took."""
+    path = CONF / "experiment" / f"{name}.yaml"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    recorded = SECONDS.search(text)
+    if recorded is None:
+        return []
+    seconds = float(recorded["seconds"])
+    total = in_words(num_jobs * seconds)
+    return _indented(
+        f"About {total} one after the other, without the start of each: {seconds:g} s per job "
+        f"({recorded['runs']}, {recorded['machine']}).",
+        0,
+    )
 
 
 def _titles(group: str, options: Sequence[str]) -> list[str]:

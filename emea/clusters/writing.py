@@ -89,7 +89,13 @@ def sssom_lines(found: Clustered, origin: Origin) -> Iterator[str]:
     sides = (found.sides[0],) * 2 if is_single else ("graphs", "graphs")
     why = LEXICAL if is_single else COMPOSITE
     yield from header_lines(
-        found.name, origin, shorten.prefixes, COMMENT, "clusters", sides=sides
+        found.name,
+        origin,
+        shorten.prefixes,
+        COMMENT,
+        "clusters",
+        sides=sides,
+        probs=[prob for *_, prob in pairs],
     )
     yield "\t".join(column for column in COLUMNS if column != "mapping_cardinality")
     kinds = {side: entity_kinds(graph) for side, graph in found.graphs.items()}

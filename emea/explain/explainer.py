@@ -24,10 +24,11 @@ from emea.explain.explanation import (
     Differing,
     Entity,
     Explanation,
+    Relation,
     Term,
     Unmatched,
 )
-from emea.literals.similar_items import ALL_WORDS, words_in_common
+from emea.literals.similar_items import ALL_WORDS, ComparedWords, compared_words
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import answered_entry
 from emea.rules.literal_rows import with_values
@@ -129,6 +130,7 @@ class Explainer:
             rule_used=self.reasoning.used,
             both_sides=self.reasoning.both_sides,
             used_test_links=not self._is_strict,
+            judged_by_decoys=self.run.metrics.get("decoys") is not None,
         )
 
     def best_target(self, source: int) -> int | None:
@@ -255,12 +257,7 @@ class Explainer:
     ) -> Contribution:
         """Return a piece of evidence for the pair that was asked about."""
         relation = self.source.relation(piece.relation)
-        shared: list[str] = []
-        if relation.name == ALL_WORDS:
-            source, target = asked
-            shared = words_in_common(
-                self.source.graph, source, self.target.graph, target
-            )
+        words = self._words(relation, *asked)
         return Contribution(
             neighbour=self.source.entity(piece.neighbour),
             counterpart=self.target.entity(piece.counterpart),
@@ -274,8 +271,16 @@ class Explainer:
             evidence_prob=-math.expm1(-piece.weight),
             share=share,
             is_label=self.labels.get(piece.neighbour) == piece.counterpart,
-            shared_words=tuple(shared),
+            shared_words=() if words is None else words.shared,
         )
+
+    def _words(
+        self, relation: Relation, source: int, target: int
+    ) -> ComparedWords | None:
+        """Return the words of a pair if a relation stands for all words of its values."""
+        if relation.name != ALL_WORDS:
+            return None
+        return compared_words(self.source.graph, source, self.target.graph, target)
 
     def _unmatched(
         self,
@@ -332,6 +337,7 @@ class Explainer:
                 self.source.entity(value),
                 self.target.entity(other),
                 factor,
+                self._words(self.source.relation(one.relation), source, target),
             )
             for one, value, other, factor in found
             if (value, other) not in supporting
@@ -357,7 +363,10 @@ class Explainer:
 def _supporters(case: Case | None) -> dict[Entity, None]:
     """Return the neighbours that support a target, largest share first.
 
-    The keys of a dictionary are found in constant time; a hub has many of them.
+    The keys of a dictionary are found in constant time; a hub has many of them. All words of an
+    entity are not a neighbour with a name.
     """
     pieces: Any = () if case is None else case.contributions
-    return dict.fromkeys(piece.neighbour for piece in pieces)
+    return dict.fromkeys(
+        piece.neighbour for piece in pieces if piece.relation.name != ALL_WORDS
+    )

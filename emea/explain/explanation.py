@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from emea.data.names import title_of
+from emea.literals.similar_items import ComparedWords
 
 LONGEST = 200
 """Characters of the longest name that is shown; JSON keeps the whole name."""
@@ -106,6 +107,7 @@ class Differing:
         value: The value of the source entity.
         target_value: The value of the target.
         factor: What the difference multiplies the odds of the pair by.
+        words: The words of both entities, if the attribute stands for all their words.
     """
 
     relation: Relation
@@ -113,6 +115,7 @@ class Differing:
     value: Entity
     target_value: Entity
     factor: float
+    words: ComparedWords | None = None
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,7 @@ class Explanation:
         rule_used: Whether the run itself reasoned with it.
         both_sides: Whether beliefs are the product of the choices of both sides.
         used_test_links: Whether the run's protocol used test links.
+        judged_by_decoys: Whether decoys gave the probabilities of the matches.
     """
 
     source: Entity
@@ -232,6 +236,7 @@ class Explanation:
     rule_used: bool
     both_sides: bool
     used_test_links: bool
+    judged_by_decoys: bool = False
 
     @property
     def is_matched(self) -> bool:

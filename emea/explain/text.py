@@ -135,8 +135,10 @@ def _group(group: wording.Group, with_numbers: bool) -> Text:
     names = wording.group_title(group)
     lines = [wording.relations_text(group)]
     if with_numbers:
+        shared = group.pieces[0].shared_words
         lines = [
-            f"{wording.paths(one)}\n{wording.numbers(one)}" for one in group.pieces
+            f"{lines[0] if shared else wording.paths(one)}\n{wording.numbers(one)}"
+            for one in group.pieces
         ]
     prob = f"  {wording.number(group.prob)}{label}\n"
     return Text.assemble((printable(names), "cyan"), prob, printable("\n".join(lines)))

@@ -15,6 +15,7 @@ from emea.explain.explanation import (
     Term,
     Unmatched,
 )
+from emea.literals.similar_items import ComparedWords
 
 MOST_LISTED = 5
 NOTHING = "-"
@@ -97,6 +98,11 @@ def truth(explanation: Explanation) -> str:
 def grounds(explanation: Explanation) -> str:
     """Describe which rule the evidence comes from, and whether the run used it."""
     grounds = f"Values and neighbours of both entities that match, weighed by {explanation.rule}."
+    if explanation.judged_by_decoys:
+        return (
+            f"{grounds} The probability does not come from these weights: it follows from how well "
+            "all values agree, compared with those of decoys (docs/literals.md)."
+        )
     return (
         grounds
         if explanation.rule_used
@@ -259,18 +265,46 @@ def against(explanation: Explanation) -> list[str]:
             if only and explanation.rival is not None
         ),
         *map(conflicts, cases),
-        *(line for case in cases for line in differing(case)),
+        *(
+            line
+            for case in cases
+            for line in differing(case, not explanation.judged_by_decoys)
+        ),
     ]
 
 
-def differing(case: Case) -> list[str]:
-    """Describe the values that count against a target."""
-    return [
-        f"{case.target.short}: {relation(one.relation)} {one.value.short} differs from "
-        f"{relation(one.target_relation)} {one.target_value.short} "
-        f"(odds multiplied by {number(one.factor)})"
-        for one in case.differing[:MOST_LISTED]
-    ]
+def differing(case: Case, with_factor: bool = True) -> list[str]:
+    """Describe the values that count against a target.
+
+    Args:
+        case: The target and the evidence.
+        with_factor: Whether to say what a difference multiplies the odds by.
+    """
+    found = []
+    for one in case.differing[:MOST_LISTED]:
+        if one.words is None:
+            text = (
+                f"{relation(one.relation)} {one.value.short} differs from "
+                f"{relation(one.target_relation)} {one.target_value.short}"
+            )
+        else:
+            text = _differing_words(one.words)
+        weight = f" (odds multiplied by {number(one.factor)})" if with_factor else ""
+        found.append(f"{case.target.short}: {text}{weight}")
+    return found
+
+
+def _differing_words(words: ComparedWords) -> str:
+    """Describe the words that two entities have in common, and those that only one has."""
+    parts = {
+        "in common": words.shared,
+        "only in the source": words.only_source,
+        "only in the target": words.only_target,
+    }
+    return "; ".join(
+        f"words {place}: {listed(found) if found else 'none'}"
+        for place, found in parts.items()
+    )
 
 
 def conflicts(case: Case) -> str:

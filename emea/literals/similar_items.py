@@ -80,13 +80,27 @@ LEAST_LETTERS = 2
 """Shorter words are not named as words in common."""
 
 
-def words_in_common(
+class ComparedWords(NamedTuple):
+    """The words of two entities, in their values and the names of their neighbours.
+
+    Args:
+        shared: The words that both have.
+        only_source: Those that only the source entity has.
+        only_target: Those that only the target has.
+    """
+
+    shared: tuple[str, ...]
+    only_source: tuple[str, ...]
+    only_target: tuple[str, ...]
+
+
+def compared_words(
     source: KnowledgeGraph,
     source_entity: int,
     target: KnowledgeGraph,
     target_entity: int,
-) -> list[str]:
-    """Return the words that two entities share in their values and the names of their neighbours.
+) -> ComparedWords:
+    """Return the words that two entities share, and those that only one of them has.
 
     Args:
         source: The source graph, with its literals.
@@ -94,9 +108,19 @@ def words_in_common(
         target: The target graph, with its literals.
         target_entity: An entity of it.
     """
-    theirs = set(_words_of(target, target_entity))
-    shared = [word for word in _words_of(source, source_entity) if word in theirs]
-    return [word for word in dict.fromkeys(shared) if len(word) >= LEAST_LETTERS]
+    ours, theirs = (
+        [
+            word
+            for word in dict.fromkeys(_words_of(graph, entity))
+            if len(word) >= LEAST_LETTERS
+        ]
+        for graph, entity in ((source, source_entity), (target, target_entity))
+    )
+    return ComparedWords(
+        tuple(word for word in ours if word in theirs),
+        tuple(word for word in ours if word not in theirs),
+        tuple(word for word in theirs if word not in ours),
+    )
 
 
 def _words_of(graph: KnowledgeGraph, entity: int) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 import yaml
 from hypothesis import given
 
@@ -57,6 +58,15 @@ def test_the_header_says_what_the_standard_asks_for() -> None:
     assert header["mapping_date"] == datetime.date(2022, 12, 7)
     assert header["object_source"] == "urn:emea:zh:target"
     assert "a run: 5%" in header["mapping_set_description"]
+
+
+def test_the_confidence_of_the_set_is_the_mean_of_its_mappings() -> None:
+    header, rows = parsed(alignment_of(["a", "b", "c", "_:d"], ["x"], [0, -1, 0, 0]))
+    shown = [float(row["confidence"]) for row in rows if row["confidence"]]
+    assert shown == pytest.approx([1, 1 / 3], abs=1e-6)
+    assert header["mapping_set_confidence"] == pytest.approx(2 / 3, abs=1e-6)
+    nothing, _ = parsed(alignment_of(["a"], ["x"], [-1]))
+    assert "mapping_set_confidence" not in nothing
 
 
 def test_matched_given_and_unmatched_entities() -> None:

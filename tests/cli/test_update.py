@@ -529,10 +529,11 @@ def test_decisions_bind_and_are_taken_back(
     shown = capsys.readouterr().out
     assert "Decisions: 1 accepted, 1 rejected" in shown
     assert (
-        "accepted: http://a/4 = http://b/5 (was matched to http://b/4 with prob"
+        "accepted: http://a/4 (name 4) = http://b/5 (name 5) (was matched to http://b/4 with prob"
         in shown
     )
-    assert "rejected: http://a/3 = http://b/3 (was matched with probability" in shown
+    rejected = "rejected: http://a/3 (name 3) = http://b/3 (name 3)"
+    assert f"{rejected} (was matched with probability" in shown
     found = answers(second)
     assert found.get("http://a/3") != "http://b/3"
     assert found["http://a/4"] == "http://b/5"

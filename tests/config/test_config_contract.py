@@ -1,17 +1,19 @@
 """Every option that exists is an option that is tested."""
 
 import inspect
+import json
 import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from emea.cli.run_help import overview, run_help
+from emea.cli.run_help import SECONDS, duration, overview, run_help
 from emea.config.checks import check_config
 from emea.config.command_line import check_overrides
 from emea.config.composition import (
@@ -30,7 +32,8 @@ from experiments.batch import jobs
 OPTIONS = [
     (group, option) for group in required_groups() for option in option_names(group)
 ]
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "seeds.tsv"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "seeds.tsv"
 GIVEN_BY_THE_RUN = {
     *("graph", "pair", "device", "params", "source", "target", "split", "search"),
     *("visible", "decoder", "rule", "num_candidates"),
@@ -160,6 +163,7 @@ def test_help_of_a_group_names_its_options_and_settings() -> None:
 def test_help_of_an_experiment_says_what_it_runs() -> None:
     text = run_help(["-m", "experiment=table1", "data=zh", "--help"])
     assert "In total 75 jobs." in text  # 5 variants, 5 ratios, 3 splits
+    assert "About 33 min one after the other" in text and "NVIDIA H200" in text
     assert "emea_released  EMEA under the released code's protocol" in text
     assert (
         "emea run -m experiment=table1 data=zh variant=paris ratio=0.01 split_seed=0"
@@ -169,6 +173,34 @@ def test_help_of_an_experiment_says_what_it_runs() -> None:
         ["experiment=table1", "variant=emea", "data=zh,fr", "ratio=0.05", "--help"]
     )
     assert "In total 6 jobs." in one
+
+
+EXPERIMENTS = [
+    name for name in option_names("experiment") if "/" not in name and duration(name, 1)
+]
+
+
+def test_most_experiments_say_how_long_a_job_takes() -> None:
+    without = {one for one in option_names("experiment") if "/" not in one}
+    # no run of these is recorded
+    assert without - {*EXPERIMENTS} == {"choice", "figure5", "figure8"}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_seconds_of_a_job_are_those_of_recorded_runs(name: str) -> None:
+    recorded = SECONDS.search((CONF / "experiment" / f"{name}.yaml").read_text())
+    study = yaml.safe_load((CONF / "experiment" / f"{name}.yaml").read_text())["study"]
+    assert recorded is not None
+    seconds = []
+    for path in (ROOT / "experiments").glob("*/runs.jsonl"):
+        with path.open(encoding="utf-8") as lines:
+            for run in map(json.loads, lines):
+                machine = run["tags"].get("gpu", run["tags"]["machine"])
+                if run["experiment"] == study and machine in recorded["machine"]:
+                    seconds.append((run["end_time"] - run["start_time"]) / 1000)
+    # an experiment may be a part of its study
+    low, high = np.mean(seconds) / 2, 2 * np.mean(seconds)
+    assert low <= float(recorded["seconds"]) <= high
 
 
 def test_help_names_every_group_and_option() -> None:

@@ -17,7 +17,7 @@ from .fabricated import case, explanation, piece, source, target
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "The run matches Source_<1> to Target_&_1 with probability 0.80."),
+        ({}, "The run matches Source <1> to Target & 1 with probability 0.80."),
         (
             {"asked": case(1, (), rank=2)},
             "probability 0.80. The decoding selected it anyway.",
@@ -25,11 +25,11 @@ from .fabricated import case, explanation, piece, source, target
         ({"is_labelled": True}, "it is a training link."),
         (
             {"answer": target(2), "answer_prob": 0.6},
-            "to Target_&_2 (0.60). Target_&_1 is candidate 1, with probability 0.80.",
+            "to Target & 2 (0.60). Target & 1 is candidate 1, with probability 0.80.",
         ),
         (
             {"answer": None, "answer_prob": None, "asked": case(1, (), rank=None)},
-            "The run leaves Source_<1> unmatched. Target_&_1 is not a candidate.",
+            "The run leaves Source <1> unmatched. Target & 1 is not a candidate.",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_the_text_has_everything_and_names_are_no_markup() -> None:
     text = printed([explanation(source=Entity(1, "[bold]x[/bold] [/]"))], 120)
     relations = "bornIn → corresponds to ← birthplace"
     for part in (
-        "Source_<11> = Target_&_21",
+        "Source <11> = Target & 21",
         "60%",
         "training link",
         relations,
