@@ -1,15 +1,16 @@
 """The Python API: align two graphs from some known links.
 
->>> from emea import Aligner, graph_of
->>> family = [("anna", "mother_of", "ben"), ("anna", "lives_in", "graz"), ("ben", "knows", "cleo")]
->>> familie = [("Anna", "Mutter", "Ben"), ("Anna", "Wohnort", "Graz"), ("Ben", "kennt", "Cleo")]
->>> links = [("anna", "Anna"), ("cleo", "Cleo"), ("graz", "Graz")]
->>> aligner = Aligner(model="lightea", em="dual", settings=["em.iterations=2"])
->>> aligner = aligner.fit(graph_of(family), graph_of(familie), links)
->>> {match.source: match.target for match in aligner.predict()}["ben"]
-'Ben'
->>> aligner.evaluate([("ben", "Ben")]).hit_at_1
-1.0
+Examples:
+    >>> from emea import Aligner, graph_of
+    >>> family = [("anna", "mother_of", "ben"), ("anna", "lives_in", "graz"), ("ben", "knows", "cleo")]
+    >>> familie = [("Anna", "Mutter", "Ben"), ("Anna", "Wohnort", "Graz"), ("Ben", "kennt", "Cleo")]
+    >>> links = [("anna", "Anna"), ("cleo", "Cleo"), ("graz", "Graz")]
+    >>> aligner = Aligner(model="lightea", em="dual", settings=["em.iterations=2"])
+    >>> aligner = aligner.fit(graph_of(family), graph_of(familie), links)
+    >>> {match.source: match.target for match in aligner.predict()}["ben"]
+    'Ben'
+    >>> aligner.evaluate([("ben", "Ben")]).hit_at_1
+    1.0
 """
 
 import tempfile
@@ -123,11 +124,12 @@ class ToLabel(NamedTuple):
 class Aligner:
     """Aligns the entities of two graphs.
 
-    A part of the method is the name of an option, or its settings as an object, all of which hold:
+    A part of the method is the name of an option, or its settings as an object, all of which hold.
 
-    >>> from emea import LightEASettings, OneToOneSettings
-    >>> Aligner(model=LightEASettings(dim=256), em=OneToOneSettings(iterations=3))
-    Aligner(model='lightea', em='one_to_one', not fitted)
+    Examples:
+        >>> from emea import LightEASettings, OneToOneSettings
+        >>> Aligner(model=LightEASettings(dim=256), em=OneToOneSettings(iterations=3))
+        Aligner(model='lightea', em='one_to_one', not fitted)
 
     Args:
         model: The encoder, an option of ``conf/model``. ``auto`` is ``lightea`` on a CPU, which

@@ -261,7 +261,7 @@ class BalancedAnswer:
     Args:
         rounds: Number of normalisations of each side; LightEA's code has 15.
 
-    Example:
+    Examples:
         >>> targets = torch.tensor([[0, 1], [0, 1]])
         >>> beliefs = Beliefs(targets, torch.tensor([[0.9, 0.1], [0.6, 0.4]]))
         >>> answer = BalancedAnswer()(beliefs, torch.zeros(0, 2, dtype=torch.int64))
@@ -311,7 +311,7 @@ class HungarianAnswer:
     Args:
         unmatched_prob: Only candidates with a higher probability are selected.
 
-    Example:
+    Examples:
         >>> targets = torch.tensor([[0, 1], [0, 1]])
         >>> beliefs = Beliefs(targets, torch.tensor([[0.9, 0.1], [0.6, 0.4]]))
         >>> answer = HungarianAnswer(0.01)(beliefs, torch.zeros(0, 2, dtype=torch.int64))

@@ -54,7 +54,7 @@ class Visible:
         rejected: ``[n, 2]`` pairs that a person rejected; ``None`` if there are none.
         in_folds: Whether independent encoders hold out folds although links are not crossed.
 
-    Example:
+    Examples:
         >>> from emea.data.sources.synthetic import synthetic_pair
         >>> pair = synthetic_pair(num_entities=20)
         >>> train, test = pair.links[:5], pair.links[5:]

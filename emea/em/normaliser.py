@@ -85,7 +85,7 @@ class SoftmaxNormaliser(Normaliser):
     Args:
         sharpness: The value of beta before the first fit.
 
-    Example:
+    Examples:
         >>> from emea.matching.similarity import Cosine
         >>> vectors = torch.eye(3)
         >>> normaliser = SoftmaxNormaliser(sharpness=2.0)

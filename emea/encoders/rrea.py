@@ -34,7 +34,7 @@ class RREA(nn.Module):
     Shapes:
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
 
-    Example:
+    Examples:
         >>> from emea.data.sources.synthetic import synthetic_pair
         >>> from emea.encoders.joint_graph import join_graphs
         >>> graph = join_graphs(synthetic_pair(num_entities=20))

@@ -90,7 +90,7 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
 def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
     """Compute Hit@k, mean reciprocal rank and mean rank (`metric_table`); NaN without ranks.
 
-    Example:
+    Examples:
         >>> metrics = ranking_metrics(np.array([1.0, 2.0, 4.0]))
         >>> round(metrics["hit@1"], 3), round(metrics["mrr"], 3), round(metrics["mr"], 3)
         (0.333, 0.583, 2.333)

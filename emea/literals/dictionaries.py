@@ -88,7 +88,7 @@ class Dictionary:
     Args:
         entries: Headwords with their glosses. A headword may have several entries.
 
-    Example:
+    Examples:
         >>> words = Dictionary([("Fluss", ["river (water)", "flow"]), ("Ufer", ["see shore"])])
         >>> words.translations("fluss"), words.translations("ufer")
         (('river', 'flow'), ())

@@ -22,7 +22,7 @@ class Beliefs:
         targets: ``[num_source, k]`` candidate target ids, best by the neural model first.
         probs: ``[num_source, k]`` their probabilities, rows summing to at most 1.
 
-    Example:
+    Examples:
         >>> targets = torch.tensor([[2, 0], [1, 2]])
         >>> beliefs = Beliefs(targets, torch.tensor([[0.7, 0.2], [0.5, 0.1]]))
         >>> beliefs.num_source, beliefs.num_candidates, beliefs.best_targets().tolist()

@@ -29,7 +29,7 @@ class PARIS(Rule):
             false, a candidate is scored only by its own subset, as in the released code.
         device: Where to compute.
 
-    Example:
+    Examples:
         >>> from emea.data.sources.synthetic import synthetic_pair
         >>> rule = PARIS(synthetic_pair(num_entities=20), markov_blanket=True)
         >>> rule.names

@@ -108,7 +108,7 @@ def graph_of(
     Raises:
         DataError: If there are no triples, or one of them is not three strings.
 
-    Example:
+    Examples:
         >>> graph = graph_of([("anna", "knows", "ben"), ("ben", "knows", "cleo")])
         >>> graph.num_entities, graph.num_relations, len(graph.triples)
         (3, 1, 2)
