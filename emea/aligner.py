@@ -2,7 +2,7 @@
 
 Examples:
     >>> from emea import Aligner, graph_of
-    >>> family = [("anna", "mother_of", "ben"), ("anna", "lives_in", "graz"), ("ben", "knows", "cleo")]
+    >>> family = [("anna", "mother_of", "ben"), ("anna", "in", "graz"), ("ben", "knows", "cleo")]
     >>> familie = [("Anna", "Mutter", "Ben"), ("Anna", "Wohnort", "Graz"), ("Ben", "kennt", "Cleo")]
     >>> links = [("anna", "Anna"), ("cleo", "Cleo"), ("graz", "Graz")]
     >>> aligner = Aligner(model="lightea", em="dual", settings=["em.iterations=2"])

@@ -1,16 +1,15 @@
 """Checks of your own encoders and rules, which take a second and need no run.
 
-Examples:
-    >>> class Embeddings(nn.Module):
-    ...     def __init__(self, graph, dim):
-    ...         super().__init__()
-    ...         self.rows = nn.Parameter(torch.randn(graph.num_entities, dim))
-    ...
-    ...     def forward(self):
-    ...         return self.rows
-    >>> check_encoder(Embeddings, dim=16)
-    Embeddings passed: 200 embeddings, the same for the same seed, in eval() mode and after saving and
-    loading; a training step changes them.
+>>> class Embeddings(nn.Module):
+...     def __init__(self, graph, dim):
+...         super().__init__()
+...         self.rows = nn.Parameter(torch.randn(graph.num_entities, dim))
+...
+...     def forward(self):
+...         return self.rows
+>>> check_encoder(Embeddings, dim=16)
+Embeddings passed: 200 embeddings, the same for the same seed, in eval() mode and after saving and
+loading; a training step changes them.
 """
 
 from collections.abc import Callable
