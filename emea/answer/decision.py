@@ -21,6 +21,7 @@ from emea.evaluation.calibration import (
     Acceptance,
     JudgedAnswer,
     confirmable,
+    lower_bound,
 )
 from emea.matching.beliefs import Beliefs
 from emea.matching.rejected_pairs import RejectedPairs
@@ -74,9 +75,18 @@ Answering = Callable[[Beliefs, Tensor], Beliefs]
 class Reach:
     """The threshold for a target precision, infinite if none reaches it, and what supports it.
 
-    Of the ``num_links`` validation links, ``num_judged`` have an accepted match, and ``num_right``
-    of these are correct. All links can confirm a precision of ``confirmable`` at most. If it
-    ``is_estimated``, probabilities come from decoys, and no link has to support the threshold.
+    Args:
+        target: The precision.
+        threshold: The chosen threshold.
+        num_links: The number of validation links.
+        num_judged: How many of them have an accepted match.
+        num_right: How many of these matches are correct.
+        num_open: Source entities without a label and without a validation link.
+        num_accepted: Their accepted matches.
+        least_share: Lower end of the 95% interval of the share of these entities that have a
+            counterpart; ``None`` if the method does not estimate it.
+        is_estimated: Whether probabilities come from decoys, so that no link has to support the
+            choice of the threshold.
     """
 
     target: float
@@ -84,6 +94,9 @@ class Reach:
     num_links: int
     num_judged: int
     num_right: int
+    num_open: int = 0
+    num_accepted: int = 0
+    least_share: float | None = None
     is_estimated: bool = False
 
     @property
@@ -92,11 +105,30 @@ class Reach:
         return confirmable(self.num_links)
 
     @property
+    def of_links(self) -> float:
+        """The 95% lower bound of the precision on entities with a counterpart."""
+        return lower_bound(self.num_right, self.num_judged)
+
+    @property
+    def precision_low(self) -> float:
+        """The 95% lower bound of the precision over all source entities; NaN without a share.
+
+        Validation links are drawn like other entities with a counterpart. So a share r of these
+        has a correct match, and of N entities of which a share pi has a counterpart, pi r N have.
+        With A accepted matches, the precision is pi r N / A. The bound takes the lower ends of pi
+        and r. It is at most the bound on the links, which have no match for an entity without a
+        counterpart.
+        """
+        if self.least_share is None:
+            return math.nan
+        num_right = lower_bound(self.num_right, self.num_links) * self.num_open
+        of_all = self.least_share * num_right / max(1, self.num_accepted)
+        return min(self.of_links, of_all)
+
+    @property
     def is_confirmed(self) -> bool:
-        """Whether there is a threshold, and the links with an accepted match support it."""
-        is_large = confirmable(self.num_judged) >= self.target
-        is_met = self.num_right >= self.target * self.num_judged - ROUNDING
-        return is_large and is_met and self.threshold < math.inf
+        """Whether there is a threshold, and the bound over all source entities is the target."""
+        return self.threshold < math.inf and self.precision_low >= self.target
 
     def text(self) -> str:
         """Explain why the target precision is not confirmed."""
@@ -111,12 +143,18 @@ class Reach:
                 f"Precision {self.target:g} is an estimate from decoys: no validation link "
                 f"confirms it. {MORE_VALIDATION}"
             )
+        low = self.precision_low
+        bound = f"with 95% confidence, it is above {low:.3f} over all source entities"
+        if self.least_share is None:
+            bound = (
+                f"with 95% confidence, it is above {self.of_links:.3f} on entities with a "
+                "counterpart, and how many entities have one is not estimated"
+            )
         higher = " The threshold is higher than with more links."
         return (
-            f"Precision {self.target:g} is expected, but not confirmed: {self.num_judged} of "
-            f"{self.num_links} validation links have a match with a probability of at least "
-            f"{self.threshold:.6g}, of which {self.num_right} are correct. So many links can "
-            f"confirm at most {confirmable(self.num_judged):.3f}."
+            f"Precision {self.target:g} is expected, but not confirmed: {bound}. "
+            f"{self.num_judged} of {self.num_links} validation links have a match with a "
+            f"probability of at least {self.threshold:.6g}, of which {self.num_right} are correct."
             f"{higher if self.confirmable < self.target else ''} {MORE_VALIDATION}"
         )
 
@@ -195,6 +233,7 @@ def decide(
     cardinality: Cardinality = Cardinality.ONE_TO_ONE,
     rejected: IntArray | None = None,
     is_estimated: bool = False,
+    least_share: float | None = None,
 ) -> Decision:
     """Decode the beliefs and apply the threshold.
 
@@ -212,6 +251,8 @@ def decide(
         rejected: ``[num_pairs, 2]`` pairs that are not in the answer; ``None`` if there are none.
         is_estimated: Whether probabilities come from decoys. Then matches are more likely right
             than wrong, unless a threshold is set, and no link must support a target precision.
+        least_share: Lower bound of the share of the source entities without a label and without a
+            validation link that have a counterpart; ``None`` if it is not estimated.
     """
     refused = RejectedPairs(rejected)
     beliefs = refused.removed_from(beliefs)
@@ -233,7 +274,12 @@ def decide(
             given=labels[apart].cpu().numpy(),
         )
         reach = reaching(
-            answer, labels, settings.target_precision, judged, is_estimated
+            answer,
+            labels,
+            settings.target_precision,
+            judged,
+            is_estimated=is_estimated,
+            least_share=least_share,
         )
         threshold = reach.threshold
         if not reach.is_confirmed:
@@ -250,7 +296,9 @@ def reaching(
     labels: Tensor,
     target: float,
     judged: JudgedAnswer,
+    *,
     is_estimated: bool = False,
+    least_share: float | None = None,
 ) -> Reach:
     """Choose the lowest threshold whose matches have a mean probability of the target precision.
 
@@ -265,6 +313,7 @@ def reaching(
         target: The precision.
         judged: The matches of the validation links.
         is_estimated: Whether probabilities come from decoys, so that no link must support them.
+        least_share: Lower bound of the share of the other source entities with a counterpart.
     """
     free = ~are_among(answer.pairs().cpu().numpy(), labels.cpu().numpy())
     probs = -np.sort(-answer.probs[answer.probs > 0].double().cpu().numpy()[free])
@@ -282,8 +331,18 @@ def reaching(
     chosen = np.flatnonzero(fits)
     threshold = float(probs[chosen[-1]]) if len(chosen) else math.inf
     found = judged.at(threshold)
+    known = np.union1d(labels[:, 0].cpu().numpy(), judged.sources)
+    accepted_probs = np.delete(answer.probs.double().cpu().numpy(), known, axis=0)
     return Reach(
-        target, threshold, num_links, found.num_accepted, found.num_right, is_estimated
+        target=target,
+        threshold=threshold,
+        num_links=num_links,
+        num_judged=found.num_accepted,
+        num_right=found.num_right,
+        num_open=answer.num_source - len(known),
+        num_accepted=int(((accepted_probs >= threshold) & (accepted_probs > 0)).sum()),
+        least_share=least_share,
+        is_estimated=is_estimated,
     )
 
 
@@ -311,6 +370,9 @@ def decision_numbers(
         "target_precision": wanted,
         "reached": None if decision.reach is None else decision.reach.is_confirmed,
         "confirmable": None if decision.reach is None else decision.reach.confirmable,
+        "precision_low": None
+        if decision.reach is None
+        else decision.reach.precision_low,
         "num_answered": num_answered,
         "num_unmatched": num_free - num_answered,
         "share_answered": num_answered / num_free if num_free else math.nan,

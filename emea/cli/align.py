@@ -289,13 +289,25 @@ def _precisions(metrics: "Numbers") -> list[str]:
             "it."
         )
     elif export["reached"] is False and export["threshold"] is not None:
-        most = export["confirmable"]
-        at_most = f": they can confirm at most {most:.2f}" if most < wanted else ""
-        lines.append(
-            f"A precision of {wanted:g} is expected, but the {num_validation:,} validation "
-            f"links do not confirm it{at_most}."
-        )
+        lines.append(_not_confirmed(export, num_validation))
     return lines
+
+
+def _not_confirmed(export: "Numbers", num_validation: int) -> str:
+    """Say that links do not confirm a target precision, and what they confirm."""
+    wanted = export["target_precision"]
+    low = export["precision_low"]
+    found = f"The target precision of {wanted:g} is expected, but not confirmed: "
+    if low is None or math.isnan(low):
+        return (
+            f"{found}the share of entities with a counterpart is not estimated, so links do not "
+            "show the precision over all source entities."
+        )
+    links = "validation link shows" if num_validation == 1 else "validation links show"
+    return (
+        f"{found}with 95% confidence, the {num_validation:,} {links} a precision above {low:.2f} "
+        "over all source entities."
+    )
 
 
 def _shares(metrics: "Numbers") -> list[str]:

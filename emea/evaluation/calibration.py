@@ -233,6 +233,16 @@ def confirmable(num_links: int) -> float:
     return float((1 - CONFIDENCE) ** (1 / num_links)) if num_links else 0.0
 
 
+def lower_bound(num_right: int, num: int) -> float:
+    """Return the 95% lower confidence bound of a share (Clopper and Pearson, 1934)."""
+    if not num_right:
+        return 0.0
+    # scipy.stats has the same quantile as beta.ppf, but its import takes a second
+    from scipy.special import betaincinv
+
+    return float(betaincinv(num_right, num - num_right + 1, 1 - CONFIDENCE))
+
+
 @dataclass(frozen=True)
 class Acceptance:
     """The effect of a threshold, measured on some links.
@@ -261,18 +271,14 @@ class Acceptance:
 
     @property
     def precision_low(self) -> float:
-        """The 95% lower confidence bound of the precision (Clopper and Pearson, 1934).
+        """The 95% lower confidence bound of the precision.
 
         It assumes a threshold that was fixed in advance. A threshold that was chosen on the same
         links tends to be slightly worse.
         """
-        if not self.num_right:
-            return 0.0 if self.num_accepted else float("nan")
-        wrong = self.num_accepted - self.num_right
-        # scipy.stats has the same quantile as beta.ppf, but its import takes a second
-        from scipy.special import betaincinv
-
-        return float(betaincinv(self.num_right, wrong + 1, 1 - CONFIDENCE))
+        if not self.num_accepted:
+            return float("nan")
+        return lower_bound(self.num_right, self.num_accepted)
 
 
 def _judged_pairs(
@@ -311,6 +317,7 @@ class JudgedAnswer:
         self.num_links = len(links) + num_missed
         sources, first = np.unique(links[:, 0], return_index=True)
         sources = links[np.sort(first), 0]
+        self.sources: IntArray = sources
         pairs, probs = _judged_pairs(answer, sources, given)
         shown = probs > 0
         shown[:, 0] |= ~shown.any(1)

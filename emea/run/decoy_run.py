@@ -6,6 +6,7 @@ import torch
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE
 from emea.baselines.reasoner import AnyMatching, Reasoner
+from emea.data.split import Supervision
 from emea.literals.decoy_answer import DecoyAnswer, RelatedPairs, answer_by_decoys
 from emea.matching.beliefs import Beliefs, Matching
 from emea.rules.implied_pairs import FIXED_POINT
@@ -60,6 +61,26 @@ def decoy_beliefs(answer: DecoyAnswer, links: torch.Tensor) -> Beliefs:
     targets = torch.from_numpy(answer.targets).clamp(min=0).unsqueeze(1)
     probs = torch.from_numpy(answer.probs).unsqueeze(1)
     return Beliefs(targets, probs).to(links.device).clamped(links)
+
+
+def least_share(metrics: Numbers, known: Supervision, num_source: int) -> float | None:
+    """Return the lower end of the share of source entities without a link with a counterpart.
+
+    Args:
+        metrics: The sections of ``metrics.json``; without an estimate, the result is ``None``.
+        known: The links for training, and those for validation, which do not count either.
+        num_source: The number of source entities.
+    """
+    if "decoys" in metrics:
+        # decoys count the entities of validation links like others
+        num_given = len(np.unique(known.train[:, 0]))
+        num_known = len(np.union1d(known.train[:, 0], known.validation[:, 0]))
+        num_right = metrics["decoys"]["share_low"] * (num_source - num_given)
+        num_open = max(1, num_source - num_known)
+        return float(max(0.0, (num_right - (num_known - num_given)) / num_open))
+    if "counterparts" in metrics:
+        return float(metrics["counterparts"]["source"]["low"])
+    return None
 
 
 def decoy_numbers(answer: DecoyAnswer) -> Numbers:

@@ -38,6 +38,7 @@ from emea.run.building import (
     draw_split,
     with_literals,
 )
+from emea.run.decoy_run import decoy_numbers, least_share
 from emea.run.em_run import EMRun
 from emea.run.judgement import judge, log_data
 from emea.run.memory_estimate import check_memory
@@ -297,6 +298,7 @@ def _answered(
     validation = split.supervision.validation
     # decoys may turn out to be too few only after reasoning
     check_founded(export, split, is_estimated=found.decoys is not None)
+    decoys = {} if found.decoys is None else {"decoys": decoy_numbers(found.decoys)}
     decision = decide(
         job.answering,
         answerable(inputs.settings, found.beliefs, split),
@@ -307,6 +309,9 @@ def _answered(
         cardinality=inputs.graphs.cardinality,
         rejected=inputs.graphs.rejected,
         is_estimated=found.decoys is not None,
+        least_share=least_share(
+            {**found.scores, **decoys}, split.supervision, job.pair.source.num_entities
+        ),
     )
     schema = schema_mapping(inputs.graphs, decision, export.least_inclusion)
     measured = {

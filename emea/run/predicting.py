@@ -33,6 +33,7 @@ from emea.run.building import (
     decoder_name,
     with_literals,
 )
+from emea.run.decoy_run import least_share
 from emea.run.finished_run import FinishedRun
 from emea.run.outcome import Numbers
 from emea.run.schema_mapping import schema_mapping
@@ -177,6 +178,9 @@ def run_decision(run: FinishedRun, settings: ExportSettings) -> Decision:
         cardinality=run.pair.cardinality,
         rejected=run.pair.rejected,
         is_estimated=is_estimated,
+        least_share=least_share(
+            run.metrics, run.split.supervision, run.pair.source.num_entities
+        ),
     )
 
 

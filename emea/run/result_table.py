@@ -96,7 +96,11 @@ def answered_line(export: Numbers) -> str:
     if target is not None and threshold is not None:
         chosen = f", at which a precision of {target:g} is expected"
         if not export["reached"]:
-            chosen += " (the validation links do not confirm it)"
+            low = export.get("precision_low")
+            bound = (
+                "" if low is None or math.isnan(low) else f": above {low:.3f} at 95%"
+            )
+            chosen += f" (not confirmed{bound})"
     num_free = export["num_answered"] + export["num_unmatched"]
     answered = (
         f"Matched {export['num_answered']:,} of {num_free:,} source entities without a given link "

@@ -209,7 +209,7 @@ def test_a_target_precision_is_that_of_the_mean_probability(
         tmp_path / "b/alignment.tsv"
     ).read_bytes()
     line = answered_line(numbers)
-    expected = "at which a precision of 0.8 is expected (the validation links do not confirm it)"
+    expected = "at which a precision of 0.8 is expected (not confirmed"
     assert expected in line
     num_free = len(finished.beliefs.probs) - len(finished.labels)
     assert (

@@ -3,11 +3,13 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
+from scipy.stats import binomtest
 
 from emea.answer.decision import Reach
 from emea.config.composition import composed, option_names
@@ -143,23 +145,39 @@ def test_refused_settings_are_reported_before_training(
 
 
 @pytest.mark.parametrize(
-    ("num_judged", "num_right", "threshold", "expected"),
+    ("num_links", "num_judged", "num_right", "expected"),
     [
-        (29, 29, 0.8, True),  # 29 right links confirm .9, since .05 ** (1 / 29) > .9
-        (28, 28, 0.8, False),  # 28 do not
-        (40, 36, 0.8, True),  # exactly nine of ten
-        (40, 35, 0.8, False),
-        (40, 40, math.inf, False),  # no threshold
-        (0, 0, 0.8, False),
+        (29, 29, 29, True),  # 29 right links confirm .9, since .05 ** (1 / 29) > .9
+        (28, 28, 28, False),  # 28 do not
+        (29, 29, 27, False),  # the lower bound is .80
+        (100, 100, 96, True),
+        (100, 100, 94, False),
+        (0, 0, 0, False),
     ],
 )
 def test_when_links_confirm_a_target(
-    num_judged: int, num_right: int, threshold: float, expected: bool
+    num_links: int, num_judged: int, num_right: int, expected: bool
 ) -> None:
-    reach = Reach(0.9, threshold, 100, num_judged, num_right)
+    # all other entities have a counterpart and a match
+    reach = Reach(0.9, 0.8, num_links, num_judged, num_right, 50, 50, 1.0)
     assert reach.is_confirmed is expected
+    assert not replace(reach, threshold=math.inf).is_confirmed
+    assert not replace(reach, least_share=None).is_confirmed
 
 
 def test_links_that_can_just_confirm_a_target_do() -> None:
     target = Reach(0.9, 0.5, 30, 30, 30).confirmable
-    assert Reach(target, 0.5, 30, 30, 30).is_confirmed
+    assert Reach(target, 0.5, 30, 30, 30, 50, 50, 1.0).is_confirmed
+
+
+def test_matches_of_entities_without_a_counterpart_lower_the_bound() -> None:
+    # 1000 entities, of which at least half have a counterpart, which is found for 96 of 100
+    reach = Reach(0.9, 0.8, 100, 100, 96, 1000, 500, 0.5)
+    low = float(binomtest(96, 100, alternative="greater").proportion_ci(0.95).low)
+    assert reach.precision_low == pytest.approx(low)
+    more = replace(reach, num_accepted=600)
+    assert more.precision_low == pytest.approx(low * 500 / 600)
+    # links have no match for such an entity, so they are a limit
+    fewer = replace(reach, num_accepted=100)
+    assert fewer.precision_low == pytest.approx(low)
+    assert math.isnan(replace(reach, least_share=None).precision_low)

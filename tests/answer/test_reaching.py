@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
 
 from emea.answer.decision import Decision, check_founded, decide, reaching
 from emea.answer.decoding import BestAnswer
@@ -49,13 +50,15 @@ def test_it_is_the_lowest_threshold_that_the_mean_allows(
     assert found.threshold == lowest
     num_judged = sum(prob >= lowest for prob in free[:num_links])
     assert found.num_judged == num_judged
-    assert found.is_confirmed == (num_judged >= needed and lowest < math.inf)
+    rest = [prob for prob in free[num_links:] if prob >= lowest]
+    assert (found.num_open, found.num_accepted) == (298 - num_links, len(rest))
 
 
 def decided(num_links: int, probs: float) -> Decision:
     answer = Beliefs(torch.arange(50).unsqueeze(1), torch.full((50, 1), probs))
     settings = ExportSettings(target_precision=0.9)
-    return decide(BestAnswer(), answer, NONE, settings, right_links(num_links))
+    links = right_links(num_links)
+    return decide(BestAnswer(), answer, NONE, settings, links, least_share=1.0)
 
 
 def test_a_handful_of_links_confirms_nothing() -> None:
@@ -63,7 +66,7 @@ def test_a_handful_of_links_confirms_nothing() -> None:
     assert few.reach is not None and many.reach is not None and none.reach is not None
     assert not few.reach.is_confirmed and many.reach.is_confirmed
     assert bool((few.answer.probs > 0).all())
-    assert "can confirm at most 0.473. The threshold is higher" in few.reach.text()
+    assert "it is above 0.473 over all source entities" in few.reach.text()
     assert none.reach.threshold == math.inf and not (none.answer.probs > 0).any()
     assert "cannot be reached" in none.reach.text()
 
@@ -82,6 +85,7 @@ def test_errors_of_links_are_no_confirmation() -> None:
     links[:12, 1] += 100
     found = reaching(answer, NONE, 0.9, JudgedAnswer(answer, links))
     assert found.num_right == 88 and not found.is_confirmed
+    assert "how many entities have one is not estimated" in found.text()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +120,53 @@ def test_a_threshold_that_the_links_contradict_is_not_chosen() -> None:
     assert right.threshold == pytest.approx(0.9)
     links[100:, 1] += 200
     found = reaching(answer, NONE, 0.9, JudgedAnswer(answer, links))
-    assert found.threshold == pytest.approx(0.99) and found.is_confirmed
+    assert found.threshold == pytest.approx(0.99)
+    assert (found.num_judged, found.num_right) == (100, 100)
+
+
+def run_with_shifted_probs(
+    seed: int, share: float, shift: float, num_links: int, spread: float
+) -> tuple[bool, float]:
+    """Return whether .9 is reached, and the true precision over all source entities.
+
+    Probabilities are calibrated but for a shift of their log odds. The share of entities with a
+    counterpart is known with an error of ``spread`` standard deviations.
+    """
+    rng = np.random.default_rng(seed)
+    num = 2000
+    has = np.arange(num) < share * num
+    score = rng.normal(np.where(has, 2.5, -2.5), 5**0.5)  # log likelihood ratio: score
+    odds = score + np.log(share / (1 - share)) if share < 1 else rng.normal(2.5, 2, num)
+    is_right = has & (rng.random(num) < (1.0 if share < 1 else expit(odds)))
+    targets = np.where(is_right, np.arange(num), num + np.arange(num))
+    probs = torch.from_numpy(expit(odds + shift)).unsqueeze(1)
+    answer = Beliefs(torch.from_numpy(targets).unsqueeze(1), probs)
+    links = right_links(num)[rng.permutation(int(has.sum()))[:num_links]]
+    of_others = (has.sum() - num_links) / (num - num_links)
+    low = np.clip(of_others + spread * (rng.normal() - 1.96), 0, 1)
+    found = reaching(answer, NONE, 0.9, JudgedAnswer(answer, links), least_share=low)
+    others = np.setdiff1d(np.flatnonzero(probs[:, 0] >= found.threshold), links[:, 0])
+    return found.is_confirmed, float(is_right[others].mean()) if len(others) else 1.0
+
+
+@pytest.mark.parametrize("num_links", [100, 500])
+@pytest.mark.parametrize("shift", [0.3, 1.0])
+@pytest.mark.parametrize(("share", "spread"), [(1.0, 0.0), (0.6, 0.0), (0.6, 0.05)])
+def test_probabilities_that_are_too_high_seldom_reach_a_target(
+    share: float, spread: float, shift: float, num_links: int
+) -> None:
+    runs = [
+        run_with_shifted_probs(seed, share, shift, num_links, spread)
+        for seed in range(100)
+    ]
+    missed = [is_reached for is_reached, precision in runs if precision < 0.9]
+    assert len(missed) > 50 and np.mean(missed) <= 0.08
+
+
+def test_many_links_confirm_a_target_that_is_kept() -> None:
+    runs = [run_with_shifted_probs(seed, 0.95, -1.5, 1000, 0.0) for seed in range(20)]
+    assert np.mean([is_reached for is_reached, _ in runs]) > 0.8
+    assert min(precision for _, precision in runs) > 0.9
 
 
 def test_crossed_links_are_judged_without_their_labels() -> None:
