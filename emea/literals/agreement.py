@@ -1,7 +1,7 @@
 """How far the attributes of candidate pairs agree, as a few ordered levels for each attribute."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -9,12 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from emea.data.arrays import FloatArray, IntArray
+from emea.data.names import local_name
 from emea.literals.records import Records, Values, WordVectors, row_cosines
 from emea.literals.similar_texts import CHARACTERS
 from emea.literals.term_weights import term_weights
 
 TEXT_STEPS, WORD_STEPS = 7, 19
 """Steps of the cosine of two texts, to which equality is added, and of all words of two records."""
+
+TEXTS_AGREE = 4
+"""Levels, from the largest, of two texts that mean the same: equal, or a cosine of at least 4/7."""
 
 SAME, NEAR, CLOSE, APART = 1e-9, 0.05, 0.25, 1.0
 """Differences of numbers, in units of the spread of their attribute, that end their levels."""
@@ -50,12 +54,15 @@ class Column(NamedTuple):
         levels: ``[num_pairs]`` from 1 (least) to ``num_levels``; 0 if a value is missing.
         num_levels: The number of levels.
         is_attribute: Whether this is evidence of its own, not another view of all values.
+        num_agreeing: The number of levels, from the largest, that right pairs usually have; 0 if
+            it is not known in advance.
     """
 
     name: str
     levels: IntArray
     num_levels: int
     is_attribute: bool
+    num_agreeing: int = 0
 
 
 class Attributes(NamedTuple):
@@ -129,20 +136,37 @@ class Agreement:
             runners_up: ``[n]`` the second best pair of the same source entities.
         """
         for attributes in self._corresponding(pairs, best, runners_up):
-            found = self._similarity(attributes, pairs)
-            compared = np.nan_to_num(found, neginf=-np.inf)
-            missing = np.isnan(found)
-            if attributes.is_numeric:
-                levels = 5 - np.digitize(
-                    -compared, [SAME, NEAR, CLOSE, APART], right=True
-                )
-                num_levels = 5
-            else:
-                steps = np.arange(1, TEXT_STEPS) / TEXT_STEPS
-                levels = 1 + np.digitize(compared, [*steps, 1.5])
-                num_levels = TEXT_STEPS + 1
-            levels = np.where(missing, 0, levels)
-            yield Column(self._name(attributes), levels, num_levels, True)
+            yield self._column(attributes, pairs)
+
+    def alike(self, pairs: IntArray, names: Collection[str]) -> Iterator[Column]:
+        """Yield the agreement of the pairs in attributes with equal names.
+
+        Args:
+            pairs: ``[num_pairs, 2]`` candidate pairs.
+            names: Names of columns that are left out, because they are known to correspond.
+        """
+        for attributes in self.comparable():
+            source = self.source.records.names[attributes.source]
+            target = self.target.records.names[attributes.target]
+            is_alike = local_name(source).lower() == local_name(target).lower()
+            if is_alike and self._name(attributes) not in names:
+                num_agreeing = 1 if attributes.is_numeric else TEXTS_AGREE
+                column = self._column(attributes, pairs)
+                yield column._replace(num_agreeing=num_agreeing)
+
+    def _column(self, attributes: Attributes, pairs: IntArray) -> Column:
+        """Return the agreement of the pairs in two attributes."""
+        found = self._similarity(attributes, pairs)
+        compared = np.nan_to_num(found, neginf=-np.inf)
+        if attributes.is_numeric:
+            levels = 5 - np.digitize(-compared, [SAME, NEAR, CLOSE, APART], right=True)
+            num_levels = 5
+        else:
+            steps = np.arange(1, TEXT_STEPS) / TEXT_STEPS
+            levels = 1 + np.digitize(compared, [*steps, 1.5])
+            num_levels = TEXT_STEPS + 1
+        levels = np.where(np.isnan(found), 0, levels)
+        return Column(self._name(attributes), levels, num_levels, True)
 
     def _name(self, attributes: Attributes) -> str:
         source = self.source.records.names[attributes.source]

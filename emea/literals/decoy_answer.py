@@ -113,12 +113,13 @@ def answer_by_decoys(
     words = row_cosines(*vectors, pairs[:, 0], pairs[:, 1])
     similarity, columns = _neighbours(pair, related, pairs, words)
     is_known = are_among(pairs, links)
-    columns += _attributes(source, target, pairs, similarity, is_known)
+    attributes, alike = _attributes(source, target, pairs, similarity, is_known)
+    columns += attributes
     if not columns or not len(pairs):
         return _empty(source.num_entities)
     columns += [word_column(vectors, pairs, words), code_column(*texts, pairs)]
     columns = [column for column in columns if column.levels.any()]
-    found = judge_best(Candidates(pairs, columns, words, similarity, is_known))
+    found = judge_best(Candidates(pairs, columns, words, similarity, is_known, alike))
     best = pairs[found.places]
     probs = competing(best[:, 1], found.probs)
     targets = np.full(source.num_entities, NO_MATCH)
@@ -193,10 +194,10 @@ def _attributes(
     pairs: IntArray,
     similarity: FloatArray,
     is_known: np.ndarray,
-) -> list[Column]:
-    """Return the agreement of the attributes that correspond."""
+) -> tuple[list[Column], list[Column]]:
+    """Return the agreement of the attributes that correspond, and of others with equal names."""
     if not len(source.values) or not len(target.values) or not len(pairs):
-        return []
+        return [], []
     ranks = np.where(is_known, np.inf, similarity)
     of_source = best_three(pairs[:, 0], ranks, similarity)
     of_target = best_three(pairs[:, 1], ranks, similarity)
@@ -204,4 +205,5 @@ def _attributes(
     second = of_source.second[of_source.second >= 0]
     is_mutual = of_target.best[pairs[best, 1]] == best
     agreement = Agreement(source, target)
-    return list(agreement.columns(pairs, best[is_mutual], second[is_mutual]))
+    found = list(agreement.columns(pairs, best[is_mutual], second[is_mutual]))
+    return found, list(agreement.alike(pairs, {column.name for column in found}))

@@ -86,6 +86,7 @@ class Candidates(NamedTuple):
         words: ``[num_pairs]`` cosine of all their words.
         similarity: ``[num_pairs]`` by which candidates are ranked at first.
         is_known: ``[num_pairs]`` whether a pair is a link.
+        alike: Agreement in attributes with equal names that do not show which pairs are right.
     """
 
     pairs: IntArray
@@ -93,6 +94,7 @@ class Candidates(NamedTuple):
     words: FloatArray
     similarity: FloatArray
     is_known: np.ndarray
+    alike: Sequence[Column] = ()
 
 
 class Sample(NamedTuple):
@@ -196,7 +198,9 @@ def judge_best(candidates: Candidates) -> Judgement:
         similar=posterior(scores, prior),
         weights=fit.probs[sample.has_decoy],
     )
-    found = find_lookalikes(candidates.columns, candidates.similarity, pairs)
+    found = find_lookalikes(
+        candidates.columns, candidates.similarity, pairs, candidates.alike
+    )
     probs = right_probs(scores, prior, found.log_odds())
     # so many decoys cannot show a smaller share of wrong pairs
     probs = np.minimum(probs, 1 - 1 / (1 + len(sample.decoys)))

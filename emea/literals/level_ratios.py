@@ -13,12 +13,23 @@ MOST_EVIDENCE = 6.0
 
 
 def shares_by_level(
-    levels: IntArray, num_levels: int, weights: FloatArray
+    levels: IntArray,
+    num_levels: int,
+    weights: FloatArray,
+    added: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the share of each level from 1, by weight; level 0 is a missing value."""
+    """Return the share of each level from 1, by weight; level 0 is a missing value.
+
+    Args:
+        levels: The levels.
+        num_levels: The number of levels.
+        weights: How much each of them counts.
+        added: ``[num_levels]`` pseudo-counts; ``None`` means ``PSEUDO_COUNT`` for all levels.
+    """
+    if added is None:
+        added = np.full(num_levels, PSEUDO_COUNT / num_levels)
     counts = np.bincount(levels, weights, num_levels + 1)[1:]
-    shares = (counts + PSEUDO_COUNT / num_levels) / (counts.sum() + PSEUDO_COUNT)
-    return np.asarray(shares)
+    return np.asarray((counts + added) / (counts.sum() + added.sum()))
 
 
 def log_ratio(

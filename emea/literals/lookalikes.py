@@ -15,15 +15,23 @@ m'_k, eta and h are estimated in turn, with a prior. Where nothing can be compar
 still not a proof: an entity without a counterpart has a lookalike with a probability of about
 lambda. If a share pi' of the source entities has a counterpart, eta is there
 lambda (1 - pi') / (lambda (1 - pi') + pi') (``expected_share``).
+
+If no best pair is right, no attribute but the one that selected the pairs agrees more often in them
+than in decoys. Then attributes with equal names (``near_keys``) show it: right pairs agree in them
+with a prior of 90%. Each of them contradicts the pairs by at most log 1 / ``ARE_FOREIGN``, because
+both sources can number their entities in their own way (``contradiction``). If this outweighs the
+other evidence and the prior ``NONE_RIGHT``, eta is estimated from a second start, at which almost
+all pairs are lookalikes. Three such attributes are needed.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betaln
 
 from emea.data.arrays import FloatArray, IntArray
-from emea.literals.agreement import Column
+from emea.literals.agreement import TEXT_STEPS, Column
 from emea.literals.level_ratios import MOST_EVIDENCE, log_ratio, shares_by_level
 
 RATE, PRIOR_COUNT = 0.11, 50.0
@@ -35,6 +43,19 @@ MOST_EXPECTED = 0.45
 
 MOST_CORRELATED = 0.3
 """Largest rank correlation of an independent attribute with the similarity, among decoys."""
+
+MANY_LOOKALIKES = 0.95
+"""eta of the second start."""
+
+KEY_AGREES, KEY_COUNT = 0.9, 20.0
+"""Share of the right pairs in which near-keys agree, and how many pairs this prior counts for."""
+
+ARE_FOREIGN, NONE_RIGHT = 0.1, 0.005
+"""Prior probabilities: an attribute does not correspond to the one of its name, and no pair is
+right."""
+
+MOST_BY_CHANCE = 0.3
+"""Largest share of the decoys in which near-keys agree."""
 
 FEWEST_COMPARED = 10
 """Decoys that must have both values of an attribute."""
@@ -85,7 +106,10 @@ class Lookalikes(NamedTuple):
 
 
 def find_lookalikes(
-    columns: Sequence[Column], similarity: FloatArray, pairs: BestPairs
+    columns: Sequence[Column],
+    similarity: FloatArray,
+    pairs: BestPairs,
+    alike: Sequence[Column] = (),
 ) -> Lookalikes:
     """Estimate how likely the best pairs are lookalikes.
 
@@ -93,14 +117,85 @@ def find_lookalikes(
         columns: The agreement of the candidates.
         similarity: ``[num_pairs]`` by which candidates are selected.
         pairs: The best pairs and the decoys.
+        alike: Agreement in attributes with equal names that agree in best pairs no more often.
     """
     used = independent_columns(columns, similarity, pairs.decoys)
+    keys = near_keys(alike, pairs)
+    if not keys:
+        return estimated_from(RATE, used, pairs)[0]
+    # the text that agrees most in best pairs has selected them, whatever decoys say
+    texts = [column for column in columns if column.num_levels == TEXT_STEPS + 1]
+    selecting = {column.name for column in texts[:1]}
+    used = [column for column in used if column.name not in selecting]
+    found, log_likelihood = estimated_from(RATE, used, pairs)
+    if contradiction(keys, pairs) + np.log(NONE_RIGHT) > log_likelihood:
+        return estimated_from(MANY_LOOKALIKES, [*used, *keys], pairs)[0]
+    return found
+
+
+def near_keys(alike: Sequence[Column], pairs: BestPairs) -> list[Column]:
+    """Return the attributes that seldom agree in decoys."""
+    found = []
+    for column in alike:
+        num_known = [
+            (column.levels[one] > 0).sum() for one in (pairs.best, pairs.decoys)
+        ]
+        num, num_agreeing = _counts(column, pairs.decoys, pairs.weights)
+        if min(num_known) >= FEWEST_COMPARED and num_agreeing <= MOST_BY_CHANCE * num:
+            found.append(column)
+    return found
+
+
+def contradiction(keys: Sequence[Column], pairs: BestPairs) -> float:
+    """Return by how much near-keys contradict that best pairs are right, as log odds.
+
+    The number of best pairs that agree has a beta-binomial distribution if they are right, and a
+    binomial one, with at most the share of the decoys, if they are not.
+    """
+    total = 0.0
+    for column in keys:
+        num, num_agreeing = _counts(column, pairs.best, pairs.similar)
+        of_decoys, agreeing_decoys = _counts(column, pairs.decoys, pairs.weights)
+        shares = [
+            (agreeing_decoys + 1) / (of_decoys + 2),
+            (num_agreeing + 1) / (num + 2),
+        ]
+        by_chance = min(shares)
+        prior = KEY_COUNT * KEY_AGREES, KEY_COUNT * (1 - KEY_AGREES)
+        of_right = betaln(prior[0] + num_agreeing, prior[1] + num - num_agreeing)
+        of_wrong = num_agreeing * np.log(by_chance)
+        of_wrong += (num - num_agreeing) * np.log(1 - by_chance)
+        odds = float(of_wrong - of_right + betaln(*prior))
+        total += min(max(odds, 0.0), -np.log(ARE_FOREIGN))
+    return total
+
+
+def _counts(
+    column: Column, places: IntArray, weights: FloatArray
+) -> tuple[float, float]:
+    """Return how many pairs have both values of a near-key, and how many agree, by weight."""
+    levels = column.levels[places]
+    agree = levels > column.num_levels - column.num_agreeing
+    return float(weights @ (levels > 0)), float(weights @ agree)
+
+
+def estimated_from(
+    start: float, used: Sequence[Column], pairs: BestPairs
+) -> tuple[Lookalikes, float]:
+    """Estimate m', eta and h in turn, and return them with the log likelihood.
+
+    Args:
+        start: The first eta where attributes are compared.
+        used: The attributes.
+        pairs: The best pairs and the decoys.
+    """
     is_compared = np.zeros(len(pairs.best), dtype=bool)
     for column in used:
         is_compared |= column.levels[pairs.best] > 0
     is_free = ~pairs.is_known
     counted = pairs.similar * (is_compared & is_free)
-    prior = share = RATE
+    prior = RATE
+    share = start
     wrong = np.where(is_free, share, 0.0)
     for _ in range(NUM_PASSES):
         evidence = _evidence(used, pairs, pairs.similar * (1 - wrong))
@@ -110,13 +205,15 @@ def find_lookalikes(
         prior = expected_share(float(num_right / max(1, is_free.sum())))
         total = RATE * PRIOR_COUNT + (wrong * counted).sum()
         share = float(total / (PRIOR_COUNT + counted.sum()))
-    return Lookalikes(
+    found = Lookalikes(
         evidence=evidence,
         is_compared=is_compared,
         share=share,
         expected=prior,
         compared=[column.name for column in used],
     )
+    mixed = np.logaddexp(np.log(1 - share) + evidence, np.log(share))
+    return found, float(counted @ mixed)
 
 
 def expected_share(share_of_right: float, rate: float = RATE) -> float:
@@ -167,11 +264,22 @@ def _evidence(
     for column in columns:
         levels = column.levels[pairs.best]
         of_decoys = column.levels[pairs.decoys]
+        added = _expected_counts(column)
         ratio = log_ratio(
-            shares_by_level(levels, column.num_levels, right),
+            shares_by_level(levels, column.num_levels, right, added),
             shares_by_level(of_decoys, column.num_levels, pairs.weights),
             np.concatenate([levels, of_decoys]),
             MOST_EVIDENCE,
         )
         total += ratio[levels]
     return total
+
+
+def _expected_counts(column: Column) -> FloatArray | None:
+    """Return the pseudo-counts of a near-key by level; ``None`` for other attributes."""
+    num = column.num_agreeing
+    if not num:
+        return None
+    shares = np.full(column.num_levels, (1 - KEY_AGREES) / (column.num_levels - num))
+    shares[-num:] = KEY_AGREES / num
+    return KEY_COUNT * shares

@@ -126,6 +126,79 @@ def test_estimates_equal_a_loop() -> None:
     np.testing.assert_allclose(found.log_odds(), expected)
 
 
+def test_near_keys_equal_a_loop() -> None:
+    rng = np.random.default_rng(8)
+    columns, _, pairs, _ = drawn(rng, 60, 0.3)
+    pairs = pairs._replace(similar=rng.random(60), weights=rng.random(60))
+    used = [columns[1], columns[2]._replace(num_agreeing=1)]
+
+    found, log_likelihood = lookalikes.estimated_from(lookalikes.RATE, used, pairs)
+
+    expected, share = looped(used, pairs)
+    assert found.share == pytest.approx(share)
+    np.testing.assert_allclose(found.log_odds(), expected)
+    summed = 0.0
+    for similar, evidence in zip(pairs.similar, found.evidence, strict=True):
+        summed += similar * math.log((1 - share) * math.exp(evidence) + share)
+    assert log_likelihood == pytest.approx(summed)
+
+
+@pytest.mark.parametrize("num_pairs", [150, 1000])
+@pytest.mark.parametrize(("num_keys", "expected"), [(1, False), (2, False), (3, True)])
+def test_equal_titles_with_three_different_keys_are_lookalikes(
+    num_pairs: int, num_keys: int, expected: bool
+) -> None:
+    rng = np.random.default_rng(9)
+    columns, similarity, pairs, _ = drawn(rng, num_pairs, 1.0)
+    keys = [
+        Column(
+            f"key {number}", 1 + rng.choice(4, 2 * num_pairs, p=BY_CHANCE), 4, True, 1
+        )
+        for number in range(num_keys)
+    ]
+
+    found = find_lookalikes(columns[:1], similarity, pairs, keys)
+
+    assert found.compared == ([key.name for key in keys] if expected else [])
+    doubted = 1 / (1 + np.exp(found.log_odds()))
+    assert bool(doubted.mean() > 0.8) is expected
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_contradiction_equals_a_loop(share: float) -> None:
+    rng = np.random.default_rng(10)
+    _, _, pairs, _ = drawn(rng, 40, 1.0)
+    pairs = pairs._replace(similar=np.ones(40), weights=np.ones(40))
+    levels = np.where(rng.random(80) < share, 4, rng.integers(0, 4, 80))
+    levels[40:] = rng.integers(1, 5, 40)
+
+    found = lookalikes.contradiction([Column("key", levels, 4, True, 1)], pairs)
+
+    # each pair in turn: right pairs update the prior, and the others are like decoys
+    agrees, differs, odds = 18.0, 2.0, 0.0
+    num_known = (levels[:40] > 0).sum()
+    chance = ((levels[40:] == 4).sum() + 1) / 42
+    chance = min(chance, ((levels[:40] == 4).sum() + 1) / (num_known + 2))
+    for level in levels[:40]:
+        if level == 4:
+            odds += math.log(chance) - math.log(agrees / (agrees + differs))
+            agrees += 1
+        elif level:
+            odds += math.log(1 - chance) - math.log(differs / (agrees + differs))
+            differs += 1
+    assert found == pytest.approx(min(max(odds, 0), math.log(10)))
+
+
+def test_keys_that_agree_by_chance_do_not_count() -> None:
+    columns, similarity, pairs, _ = drawn(np.random.default_rng(9), 200, 0.0)
+    always = Column("language", np.full(400, 4), 4, True, 1)
+    missing = Column("key", np.zeros(400, dtype=np.int64), 4, True, 1)
+
+    found = find_lookalikes(columns, similarity, pairs, [always, missing])
+
+    assert found.compared == ["year", "price"]
+
+
 def looped(columns: list[Column], pairs: BestPairs) -> tuple[list[float], float]:
     """EM with loops; the order of the levels is kept by pooling neighbours."""
     share = lookalikes.RATE
@@ -135,6 +208,8 @@ def looped(columns: list[Column], pairs: BestPairs) -> tuple[list[float], float]
         ratios = []
         for column in columns:
             right = [0.5] * 4
+            if column.num_agreeing:  # near-keys agree in 18 of 20 right pairs
+                right = [2 / 3] * 3 + [18.0]
             for place, similar, doubt in zip(
                 pairs.best, pairs.similar, wrong, strict=True
             ):
