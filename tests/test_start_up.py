@@ -16,6 +16,7 @@ LARGE = {
         "pandas",
         "pyarrow",
         "scipy.stats",
+        "scipy.optimize",
         "matplotlib",
         "vl_convert",
     ),
@@ -33,6 +34,12 @@ from emea import Aligner
 loaded["Aligner"] = list(sys.modules)
 from emea.cli.main import main
 
+from emea.literals import lookalikes
+
+rank_correlation, correlated = lookalikes.rank_correlation, []
+lookalikes.rank_correlation = lambda *ranked: (
+    correlated.append(ranked) or rank_correlation(*ranked)
+)
 source, target, out = sys.argv[1:]
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
     for command in (
@@ -43,6 +50,7 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.St
     ):
         assert main(command) == 0, command
         loaded[command[0]] = list(sys.modules)
+assert correlated, "no attribute was compared with the similarity"
 print(json.dumps(loaded))
 """
 
@@ -86,11 +94,19 @@ def output_of(script: str, *arguments: str) -> str:
 
 
 def write_graph(path: Path, host: str) -> str:
-    lines = [
-        f'<http://{host}/{n}> <http://{host}/name> "name number {n * 37}" .\n'
-        f"<http://{host}/{n}> <http://{host}/next> <http://{host}/{(n + 1) % 8}> .\n"
-        for n in range(8)
-    ]
+    """Write entities with similar names, so that decoys and their attributes are compared."""
+    words = (
+        ["red", "blue", "green", "amber", "violet"],
+        ["house", "mill", "tower", "bridge"],
+    )
+    lines = []
+    for n in range(130):
+        name = f"{words[0][n % 5]} {words[1][n % 4]} {n * 37}"
+        lines += [
+            f'<http://{host}/{n}> <http://{host}/name> "{name}" .\n',
+            f'<http://{host}/{n}> <http://{host}/year> "{1900 + n * 7 % 60}" .\n',
+            f"<http://{host}/{n}> <http://{host}/next> <http://{host}/{(n + 1) % 130}> .\n",
+        ]
     path.write_text("".join(lines))
     return str(path)
 

@@ -27,7 +27,13 @@ from emea.cli.arguments import (
     quoted,
 )
 from emea.config.command_line import check_overrides, unchecked
-from emea.config.usual_settings import AUTO, LITERALS, fitting_settings, with_own
+from emea.config.usual_settings import (
+    AUTO,
+    LITERALS,
+    fitting_settings,
+    of_one_encoder,
+    with_own,
+)
 from emea.data.entity_kinds import is_blank
 from emea.data.formats.triple_collector import OnlyLiteralsError
 from emea.data.graph_pair import GraphPair
@@ -158,8 +164,11 @@ def read_pair(options: argparse.Namespace) -> GraphPair:
             if not use_literals(pair):
                 return pair
         # the settings of the user were checked
-        return load_pair(_unchecked_config(options, [*usual, LITERALS]))
-    return load_pair(_config(options, [*usual, LITERALS]))
+        return load_pair(
+            _unchecked_config(options, [*of_one_encoder(usual), LITERALS])
+        )
+    # graphs with literals have one encoder on a CPU: its configuration is composed once
+    return load_pair(_config(options, [*of_one_encoder(usual), LITERALS]))
 
 
 def _chooses_literals(options: argparse.Namespace) -> bool:

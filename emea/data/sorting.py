@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import FloatArray, IntArray
 
 FEW_IDS = 100_000
 """Comparing up to this many ids takes less time than loading scipy."""
@@ -42,6 +42,13 @@ def distinct_ids(ids: IntArray) -> IntArray:
     ordered = np.sort(ids)
     distinct: IntArray = ordered[run_starts(ordered)]
     return distinct
+
+
+def average_ranks(values: np.ndarray) -> FloatArray:
+    """Return the rank of each value, from 1; equal values share the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: FloatArray = np.cumsum(counts) - (counts - 1) / 2
+    return ranks[inverse]
 
 
 def places_in_runs(sizes: IntArray) -> IntArray:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray, are_among
+from emea.data.sorting import average_ranks
 from emea.matching.beliefs import Beliefs
 
 NUM_BINS = 10
@@ -204,11 +205,9 @@ def detection(
     scores: FloatArray, has_counterpart: npt.NDArray[np.bool_]
 ) -> dict[str, float]:
     """Return the area under the ROC curve of a probability, and its precision and recall at 0.5."""
-    from scipy.stats import rankdata
-
     num = int(has_counterpart.sum())
     num_without = int((~has_counterpart).sum())
-    above = rankdata(scores)[has_counterpart].sum() - num * (num + 1) / 2
+    above = average_ranks(scores)[has_counterpart].sum() - num * (num + 1) / 2
     chosen = scores >= ACCEPTED
     right = int((chosen & has_counterpart).sum())
     precision = right / max(1, int(chosen.sum()))

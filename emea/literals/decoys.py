@@ -25,10 +25,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from emea.data.arrays import FloatArray, IntArray
 from emea.literals.agreement import Column
+from emea.literals.bounded_newton import Examples, Prior, bounded_logistic
 from emea.literals.level_ratios import MOST_EVIDENCE, log_ratio, shares_by_level
 from emea.literals.lookalikes import BestPairs, Lookalikes, find_lookalikes
 
@@ -448,27 +448,18 @@ def fit_weights(
         wrong: ``[num_best + num_decoys]`` how much each pair counts as wrong.
     """
     # a best pair is an example of both classes, weighted by how much it counts as each
-    table = np.concatenate([features[: len(right)], features])
-    is_right = np.arange(len(table)) < len(right)
-    counts = np.concatenate(
-        [right / max(right.sum(), 1e-9), wrong / max(wrong.sum(), 1e-9)]
+    num_examples, num_columns = features.shape
+    as_right = np.zeros(num_examples)
+    as_right[: len(right)] = right / max(right.sum(), 1e-9) / 2
+    as_wrong = wrong / max(wrong.sum(), 1e-9) / 2
+    # b has neither a prior nor a bound
+    table = np.concatenate([features.T, np.ones((1, num_examples))])
+    prior = Prior(
+        mean=np.append(np.full(num_columns, USUAL_WEIGHT), 0.0),
+        strength=np.append(np.full(num_columns, RIDGE), 0.0),
+        least=np.append(np.full(num_columns, LEAST_WEIGHT), -np.inf),
     )
-    counts = counts / 2
-    num_columns = features.shape[1]
-
-    # the negative log-likelihood with the prior, and its derivative
-    def loss(guess: FloatArray) -> tuple[float, FloatArray]:
-        weights = guess[:num_columns]
-        scores = table @ weights + guess[num_columns]
-        errors = counts * (posterior(scores, 0.5) - is_right)
-        fit = (counts * (np.logaddexp(0, scores) - is_right * scores)).sum()
-        gap = weights - USUAL_WEIGHT
-        slope = table.T @ errors + 2 * RIDGE * gap
-        return float(fit + RIDGE * gap @ gap), np.append(slope, errors.sum())
-
-    start = np.append(np.full(num_columns, USUAL_WEIGHT), 0.0)
-    bounds = [(LEAST_WEIGHT, None)] * num_columns + [(None, None)]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    found = bounded_logistic(Examples(table, as_right, as_wrong), prior)
     return found[:num_columns], float(found[num_columns])
 
 

@@ -1,7 +1,6 @@
 """Log ratios of levels of agreement: how much more often right pairs have a level than others."""
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from emea.data.arrays import FloatArray, IntArray
 
@@ -44,5 +43,23 @@ def log_ratio(
         most: Largest absolute log ratio.
     """
     counts = np.bincount(levels, minlength=len(right) + 1)[1:] + 1e-3
-    rising = isotonic_regression(np.log(right / wrong), weights=counts).x
+    rising = isotonic(np.log(right / wrong), np.asarray(counts, dtype=np.float64))
     return np.append(0.0, np.clip(rising, -most, most))
+
+
+def isotonic(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the nearest rising values: adjacent ones in the wrong order share their mean.
+
+    The function of scipy computes the same, but its import takes longer than a small run.
+    """
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, number of values
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        number = 1
+        while blocks and blocks[-1][0] >= value:
+            mean, before, size = blocks.pop()
+            value = (mean * before + value * weight) / (before + weight)
+            weight += before
+            number += size
+        blocks.append((value, weight, number))
+    means = [mean for mean, _, _ in blocks]
+    return np.repeat(means, [size for _, _, size in blocks])

@@ -31,6 +31,7 @@ import numpy as np
 from scipy.special import betaln
 
 from emea.data.arrays import FloatArray, IntArray
+from emea.data.sorting import average_ranks
 from emea.literals.agreement import TEXT_STEPS, Column
 from emea.literals.level_ratios import MOST_EVIDENCE, log_ratio, shares_by_level
 
@@ -248,9 +249,7 @@ def independent_columns(
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     """Return the correlation of the ranks; 0 if all values of one are equal."""
-    from scipy.stats import rankdata  # imported late: its import takes long
-
-    ranks = rankdata(first), rankdata(second)
+    ranks = average_ranks(first), average_ranks(second)
     if not all(np.ptp(one) for one in ranks):
         return 0.0
     return float(np.corrcoef(*ranks)[0, 1])

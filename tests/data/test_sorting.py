@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from emea.data import sorting
 from emea.data.sorting import (
+    average_ranks,
     distinct_ids,
     distinct_rows,
     numbered_rows,
@@ -82,3 +84,9 @@ def test_places_in_runs(sizes: list[int]) -> None:
 @given(st.lists(st.integers(-5, 5)))
 def test_distinct_ids_are_those_of_a_set(ids: list[int]) -> None:
     assert distinct_ids(np.array(ids, dtype=np.int64)).tolist() == sorted(set(ids))
+
+
+@given(st.lists(st.integers(-3, 3), max_size=30))
+def test_average_ranks_equal_those_of_scipy(values: list[int]) -> None:
+    found = average_ranks(np.array(values, dtype=np.float64))
+    assert found.tolist() == rankdata(values).tolist()
