@@ -16,7 +16,7 @@ DATA := $(or $(EMEA_DATA),$(firstword $(wildcard $(CURDIR)/../shared/data $(CURD
 
 RECORD_TESTS = tests/experiments/report tests/experiments/archive tests/results
 
-.PHONY: run test test-slow test-wall test-records test-oldest test-interop test-wheel test-browser test-all nightly gpu docs ui report bench mutants clean
+.PHONY: run test test-slow test-wall test-records test-oldest test-interop test-wheel test-browser test-speed test-all nightly gpu docs ui report bench mutants clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -96,6 +96,10 @@ report: $(STAMP)
 # ratios to former and alternative forms, graphs with hubs, and where the time of a small run goes
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# commands and parts of runs as ratios to a floor: fails if one is much slower than recorded
+test-speed: $(STAMP)
+	$(BIN)/python -m benchmarks floors --check
 
 # small changes of the critical code, which the tests must notice
 mutants: $(STAMP)

@@ -14,6 +14,7 @@ BENCHMARKS = {
     "overhead": "time that Lightning, MLflow and files add to a run",
     "default-run": "the default run, from the command to its end",
     "start-up": "the import of the package, and two small graphs aligned",
+    "floors": "commands and parts of runs as ratios to a floor, against recorded ratios",
     "hubs": "reasoning with a matched pair of hubs, by their degree",
     "suggested-labels": "Hit@1 after suggested labels and after random ones",
     "growing-graphs": "updates of a run against new runs after its graphs have grown",
@@ -22,7 +23,7 @@ BENCHMARKS = {
     "load-ntriples": "reading large N-Triples files",
     "in-parts": "one alignment as a whole and in parts",
 }
-USUAL = ("compare", "hubs", "overhead", "start-up", "default-run")
+USUAL = ("floors", "compare", "hubs", "overhead", "start-up", "default-run")
 """Benchmarks that run without a name, or with ``all``: they need no data sets."""
 
 

@@ -5,7 +5,7 @@ python -m benchmarks run-parts data=zh ratio=0.05 [--steps 100] [--json FILE]
 
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from benchmarks.command import bench_parser, write_numbers
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
 from emea.config.run_config import RunConfig
+from emea.em.em_callback import Observer
 from emea.em.reports import IterationReport
 from emea.fit.step_block import Labels
 from emea.record.pair_file import load_pair
@@ -79,10 +80,29 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     }
 
 
+def built_parts(
+    overrides: list[str], observer: Observer = lambda report: None
+) -> BuiltRun:
+    """Return the parts of a run, on its device."""
+    config = composed(overrides)
+    settings = RunConfig.of(config)
+    pair = load_pair(config)
+    visible = settings.option("protocol")()(draw_split(settings, pair))
+    device = choose_device(config.trainer.accelerator)
+    parts = build_parts(settings, pair, visible, observer=observer, device=device)
+    parts.module.to(device)
+    return parts
+
+
+def training_step(parts: BuiltRun, links: Tensor) -> Callable[[], Tensor]:
+    """Return an optimisation step, as training runs it."""
+    module = parts.module
+    return module.new_step([Labels(links)], module.configure_optimizers())
+
+
 def ms_per_step(parts: BuiltRun, links: Tensor, num_steps: int) -> float:
     """Return the mean time of an optimisation step, as training runs it."""
-    module = parts.module
-    step = module.new_step([Labels(links)], module.configure_optimizers())
+    step = training_step(parts, links)
     for _ in range(WARM_UP):
         step()
     _wait(links)

@@ -14,6 +14,7 @@ REQUIRED = (
     "test-wall",
     "test-records",
     "test-oldest",
+    "test-speed",
     "test-interop",
     "test-browser",
 )

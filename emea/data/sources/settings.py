@@ -200,7 +200,7 @@ class SyntheticSettings:
     num_entities: int = setting(
         500,
         "entities of each graph",
-        Range(100, 1_000_000),
+        Range(100, 5_000_000),
         source="ours: a trial run on two cores takes about 25 seconds",
     )
     triples_per_entity: float = setting(

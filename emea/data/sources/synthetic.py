@@ -1,4 +1,4 @@
-"""Generates random pairs that resemble DBpedia pairs, with up to a million entities per graph.
+"""Generates random pairs that resemble DBpedia pairs, with up to five million entities per graph.
 
 A world of typed entities and facts is drawn first. Each graph then gets a part of the entities and
 a part of the facts between them. It has its own relations, some coarser and some finer than those
