@@ -2,7 +2,8 @@
 
 The model is that of two graphs (`emea.literals.decoys`). What differs:
 
-- An entity is not compared with itself.
+- An entity is not compared with itself, nor with entities of another kind (``own_records``): a
+  state that has only a name says nothing about how people differ.
 - An entity may have several duplicates. Those in its present cluster are its best pairs, or else
   its best candidate is; its decoy is the best candidate of another cluster. Entities of one cluster
   do not compete, so a margin is the lead over the best candidate of a third cluster.
@@ -11,6 +12,7 @@ The model is that of two graphs (`emea.literals.decoys`). What differs:
 """
 
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,19 +55,24 @@ EQUAL_PROB = 0.9
 
 FEW_ENTITIES = 50
 FEW = (
-    "Only %d different entities show what entities look like that are not the same. The "
+    "Only %d different entities%s show what entities look like that are not the same. The "
     "probabilities are rough: look at the clusters."
 )
 
 UNJUDGED = (
-    "No pair shows what entities look like that are not the same: their values are too much alike. "
-    "Only entities with exactly the same values are in clusters. Add columns that distinguish them."
+    "No pair%s shows what entities look like that are not the same: their values are too much "
+    "alike. Only entities with exactly the same values are in clusters. Add columns that "
+    "distinguish them."
 )
 MANY_SHARE = 0.5
 MANY = (
     "%d of %d entities are in clusters. If so many duplicates are unlikely, the values do not "
     "distinguish entities well enough: look at the clusters, or add columns."
 )
+
+
+UNCOMPARED = 0.05
+"""Probability of a pair of one cluster that was not compared: other pairs were more similar."""
 
 
 class Duplicates(NamedTuple):
@@ -76,49 +83,89 @@ class Duplicates(NamedTuple):
         probs: ``[num_pairs]`` the probability that both are the same.
         clusters: ``[num_entities]`` the smallest entity of the cluster of each entity.
         num_decoys: The number of decoys.
-        weights: The weight of each kind of evidence.
+        weights: The weight of each kind of evidence, for each kind of entities.
     """
 
     pairs: IntArray
     probs: FloatArray
     clusters: IntArray
     num_decoys: int
-    weights: dict[str, float]
+    weights: dict[str, dict[str, float]]
 
 
-def find_duplicates(own: OwnRecords, threshold: float = LIKELY) -> Duplicates:
+def find_duplicates(
+    kinds: Sequence[OwnRecords], threshold: float = LIKELY
+) -> Duplicates:
     """Return the probable duplicates of a graph, in clusters.
 
     Args:
-        own: The values of its entities.
+        kinds: The values of the entities of each kind.
         threshold: Minimum probability of the pairs that make a cluster.
     """
+    found = [duplicates_of_kind(own, threshold) for own in kinds]
+    clusters = np.arange(sum(own.num_real for own in kinds))
+    for own, one in zip(kinds, found, strict=True):
+        clusters[own.entities] = own.entities[one.clusters]
+    _warn_of_many(clusters)
+    entities = [own.entities[one.pairs] for own, one in zip(kinds, found, strict=True)]
+    return Duplicates(
+        pairs=np.concatenate([np.zeros((0, 2), dtype=np.int64), *entities]),
+        probs=np.concatenate([np.zeros(0), *(one.probs for one in found)]),
+        clusters=clusters,
+        num_decoys=sum(one.num_decoys for one in found),
+        weights={key: row for one in found for key, row in one.weights.items()},
+    )
+
+
+def duplicates_of_kind(own: OwnRecords, threshold: float) -> Duplicates:
+    """Return the probable duplicates among the entities of one kind."""
     first = first_equal(own.records)[: own.num_real]
     places = places_among(first)
     # more equal entities would say the same
     candidates = own_candidates(own, wanted=places < 2)
     found = judge_own(candidates)
-    num_distinct = int((places == 0).sum())
-    if num_distinct < FEW_ENTITIES:
-        logger.warning(FEW, num_distinct)
+    _warn_of_few(own, places, found)
     kept = candidates.is_forward & candidates.is_real
     pairs = candidates.pairs[kept]
     probs = found.probs[kept]
     if not found.num_decoys:
-        if num_distinct > 1:
-            logger.warning(UNJUDGED)
         probs = np.where(_are_equal(first, pairs), EQUAL_PROB, 0.0)
-    pairs, probs = _with_equal(first, places, pairs, probs)
-    clusters = consistent_clusters(own.num_real, pairs, probs, threshold=threshold)
-    _warn_of_many(clusters)
+    prob_of = np.zeros(own.num_real)
+    is_equal = _are_equal(first, pairs)
+    prob_of[pairs[is_equal, 0]] = probs[is_equal]
+    # equal entities are one, so that their number says nothing about others
+    everyone = np.arange(own.num_real)
+    nodes = np.where(prob_of[first] >= threshold, first, everyone)
+    is_node = (nodes[pairs] == pairs).all(axis=1)
+    clusters = consistent_clusters(
+        own.num_real,
+        pairs[is_node],
+        probs[is_node],
+        threshold=threshold,
+        uncompared=UNCOMPARED,
+    )
+    # further equal entities are as probable as the first two
+    further = np.flatnonzero(places >= 2)
+    added = np.stack([first[further], further], axis=1)
     names = [*(column.name for column in candidates.columns), "margin", "margin back"]
     return Duplicates(
-        pairs=pairs,
-        probs=probs,
-        clusters=clusters,
+        pairs=np.concatenate([pairs, added]),
+        probs=np.append(probs, prob_of[first[further]]),
+        clusters=clusters[nodes],
         num_decoys=found.num_decoys,
-        weights=dict(zip(names, found.weights, strict=False)),
+        weights={own.kind: dict(zip(names, found.weights, strict=False))},
     )
+
+
+def _warn_of_few(own: OwnRecords, places: IntArray, found: "OwnJudgement") -> None:
+    """Warn if few entities of a kind show what entities look like that are not the same."""
+    has_values = np.isin(np.arange(own.num_real), own.records.entities)
+    num_distinct = int((has_values & (places == 0)).sum())
+    which = f" of {own.kind}" if own.kind else ""
+    if 0 < num_distinct < FEW_ENTITIES:
+        logger.warning(FEW, num_distinct, which)
+    if num_distinct > 1 and not found.num_decoys:
+        logger.warning(UNJUDGED, which)
 
 
 def _warn_of_many(clusters: IntArray) -> None:
@@ -361,7 +408,12 @@ def _first_probs(candidates: OwnCandidates) -> FloatArray:
     known = candidates.is_known
     words = candidates.words
     is_similar = words >= np.median(words[known])
-    is_mutual = mutual_best(candidates.pairs, words, candidates.num_entities)
+    # a copy, which is more similar, must not make a decoy of a duplicate of its original
+    real = np.flatnonzero(candidates.is_real)
+    is_mutual = np.zeros(len(words), dtype=bool)
+    is_mutual[real] = mutual_best(
+        candidates.pairs[real], words[real], candidates.num_entities
+    )
     probs = np.where(is_mutual & is_similar, *LENIENT)
     return np.where(known, 1.0, probs)
 
@@ -396,22 +448,3 @@ def _are_equal(first: IntArray, pairs: IntArray) -> np.ndarray:
     """Return whether both entities of each pair have exactly the same values."""
     found: np.ndarray = first[pairs[:, 0]] == first[pairs[:, 1]]
     return found
-
-
-def _with_equal(
-    first: IntArray, places: IntArray, pairs: IntArray, probs: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """Add the pairs of further equal entities, which are as probable as that of the first two.
-
-    Args:
-        first: ``[num_entities]`` the first entity that equals each entity.
-        places: ``[num_entities]`` how many smaller entities equal it.
-        pairs: ``[num_pairs, 2]`` the pairs of the first two of equal entities, among others.
-        probs: ``[num_pairs]`` their probability.
-    """
-    is_equal = _are_equal(first, pairs)
-    prob_of = np.zeros(len(first))
-    prob_of[pairs[is_equal, 0]] = probs[is_equal]
-    further = np.flatnonzero(places >= 2)
-    added = np.stack([first[further], further], axis=1)
-    return np.concatenate([pairs, added]), np.append(probs, prob_of[first[further]])

@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from emea.clusters.noisy_copies import with_noisy_copies
 from emea.data.arrays import IntArray
 from emea.data.attributes import PLAIN, AttributeTriples
+from emea.data.entity_kinds import OWL, RDFS
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import local_name
 from emea.errors import DataError
@@ -23,9 +25,16 @@ from emea.literals.records import (
     row_cosines,
 )
 from emea.literals.value_nodes import extended_graph, value_nodes
+from emea.rules.subsumption import TYPE_RELATIONS
 
 MOST_SIMILAR = 12
 """Records that are compared with each record, of which one is the record itself."""
+
+COMMON_TYPES = (f"{OWL}Thing", f"{OWL}NamedIndividual", f"{RDFS}Resource")
+"""Types that entities of all kinds may have."""
+
+FEWEST_OF_KIND = 50
+"""Kinds with fewer entities are compared together: each by itself shows little."""
 
 NO_VALUES = (
     "{name} has no values to compare. Mark attributes of a table of triples with data.attributes, "
@@ -34,24 +43,28 @@ NO_VALUES = (
 
 
 class OwnRecords(NamedTuple):
-    """The values of the entities of a graph, and of noisy copies of some of them.
+    """The values of the entities of one kind, and of noisy copies of some of them.
 
     Args:
+        kind: The types of the entities; empty if they have none.
+        entities: ``[num_real]`` the entities in the graph. Records are numbered from 0.
         records: The values. Copies have the largest ids.
-        originals: ``[num_copies]`` the entity of which each copy is made.
+        originals: ``[num_copies]`` the record of which each copy is made.
     """
 
+    kind: str
+    entities: IntArray
     records: Records
     originals: IntArray
 
     @property
     def num_real(self) -> int:
         """The number of entities without the copies."""
-        return self.records.num_entities - len(self.originals)
+        return len(self.entities)
 
 
-def own_records(graph: KnowledgeGraph, name: str) -> OwnRecords:
-    """Return the values of the entities of a graph, and of noisy copies of some of them.
+def own_records(graph: KnowledgeGraph, name: str) -> list[OwnRecords]:
+    """Return the values of the entities of each kind, and of noisy copies of some of them.
 
     Attributes that number the entities are left out.
 
@@ -59,19 +72,66 @@ def own_records(graph: KnowledgeGraph, name: str) -> OwnRecords:
         DataError: The graph has no literals.
     """
     attributes = with_references(graph, name)
-    before = _records(attributes, graph.num_entities)
-    running = before.running_numbers()
-    distinct = np.flatnonzero(places_among(first_equal(before)) == 0)
-    copied, originals = with_noisy_copies(attributes, graph.num_entities, distinct)
-    records = _records(copied, graph.num_entities + len(originals))
-    records.without(running)
-    return OwnRecords(records, originals)
+    kinds, names = kinds_of_entities(graph)
+    found = []
+    for kind, types in enumerate(names):
+        entities = np.flatnonzero(kinds == kind)
+        held = _held_by(attributes, entities)
+        before = _records(held, len(entities))
+        running = before.running_numbers()
+        distinct = np.flatnonzero(places_among(first_equal(before)) == 0)
+        copied, originals = with_noisy_copies(held, len(entities), distinct)
+        records = _records(copied, len(entities) + len(originals))
+        records.without(running)
+        found.append(OwnRecords(types, entities, records, originals))
+    return found
+
+
+def kinds_of_entities(graph: KnowledgeGraph) -> tuple[IntArray, list[str]]:
+    """Return ``[num_entities]`` the kind of each entity, and the types of each kind.
+
+    Entities are of one kind if they share a type, also through a third one. Entities without types
+    and those of rare kinds are one kind together.
+    """
+    num = graph.num_entities
+    typed = graph.triples[is_typing(graph)]
+    is_common = [graph.entity_name(one) in COMMON_TYPES for one in typed[:, 2].tolist()]
+    heads, _, types = typed[~np.array(is_common, dtype=bool)].T
+    # a class is a node of its own, because it may have a type, too
+    edges = sp.csr_matrix(
+        (np.ones(len(heads)), (heads, types + num)), shape=(2 * num, 2 * num)
+    )
+    parts = connected_components(edges, directed=False)[1]
+    sizes = np.bincount(parts[:num])[parts[:num]]
+    is_rare = (sizes < FEWEST_OF_KIND) | ~np.isin(np.arange(num), heads)
+    kept, kinds = np.unique(np.where(is_rare, -1, parts[:num]), return_inverse=True)
+    names = [
+        " ".join(
+            sorted(
+                {
+                    local_name(graph.entity_name(one))
+                    for one in types[parts[heads] == part]
+                }
+            )
+        )
+        for part in kept.tolist()
+    ]
+    return kinds.reshape(-1), names
+
+
+def is_typing(graph: KnowledgeGraph) -> np.ndarray:
+    """Return whether each triple leads from an entity to its type."""
+    names = map(graph.relation_name, range(graph.num_relations))
+    is_type = np.array([name in TYPE_RELATIONS for name in names], dtype=bool)
+    found: np.ndarray = is_type[graph.triples[:, 1]]
+    return found
 
 
 def with_references(graph: KnowledgeGraph, name: str) -> AttributeTriples:
     """Return the values of the entities; entities that they refer to are values, too.
 
-    The value of such an entity is its label, or its own values, or its name.
+    The value of such an entity is its label, or its own values, or its name. Blank values count as
+    missing. Types are left out: only entities of one kind are compared.
 
     Args:
         graph: The graph.
@@ -98,14 +158,27 @@ def with_references(graph: KnowledgeGraph, name: str) -> AttributeTriples:
     references[:, 2] = places.reshape(-1) + len(literals.values)
     relations = map(graph.relation_name, range(graph.num_relations))
     plain = np.full(len(texts), len(literals.kind_names))
+    values = [*literals.values, *texts]
+    triples = np.concatenate([literals.triples, references[~is_typing(graph)]])
+    is_blank = np.array([not text.strip() for text in values], dtype=bool)
     return replace(
         literals,
-        triples=np.concatenate([literals.triples, references]),
+        triples=triples[~is_blank[triples[:, 2]]],
         attribute_names=[*literals.attribute_names, *relations],
-        values=[*literals.values, *texts],
+        values=values,
         kinds=np.concatenate([literals.kinds, plain]),
         kind_names=[*literals.kind_names, PLAIN],
     )
+
+
+def _held_by(attributes: AttributeTriples, entities: IntArray) -> AttributeTriples:
+    """Return the values of some entities, which are numbered from 0."""
+    own = attributes.triples[np.isin(attributes.triples[:, 0], entities)]
+    used, places = np.unique(own[:, 2], return_inverse=True)
+    own[:, 0] = np.searchsorted(entities, own[:, 0])
+    own[:, 2] = places.reshape(-1)
+    values = [attributes.values[value] for value in used.tolist()]
+    return replace(attributes, triples=own, values=values, kinds=attributes.kinds[used])
 
 
 def _records(attributes: AttributeTriples, num_entities: int) -> Records:

@@ -6,18 +6,19 @@ import pytest
 from emea.clusters.correlation import SURELY_DIFFERENT, consistent_clusters, log_odds
 
 
-def slow_clusters(num_entities, pairs, probs, groups=None) -> list[int]:
+def slow_clusters(num_entities, pairs, probs, groups=None, uncompared=0.5) -> list[int]:
     """Join the two clusters with the largest sum of log odds, as long as one is positive."""
     weight = {}
     for (first, second), prob in zip(pairs.tolist(), probs.tolist(), strict=True):
         odds = -np.inf if prob < SURELY_DIFFERENT else float(np.log(prob / (1 - prob)))
         weight[frozenset((first, second))] = odds
     clusters = [{entity} for entity in range(num_entities)]
+    doubt = float(np.log(uncompared / (1 - uncompared)))
 
     def between(one: set[int], other: set[int]) -> float:
         if groups is not None and {groups[a] for a in one} & {groups[b] for b in other}:
             return -np.inf
-        return sum(weight.get(frozenset((a, b)), 0.0) for a in one for b in other)
+        return sum(weight.get(frozenset((a, b)), doubt) for a in one for b in other)
 
     while True:
         totals = [
@@ -54,6 +55,26 @@ def test_clusters_are_those_of_a_slow_loop(seed: int, has_groups: bool) -> None:
     found = consistent_clusters(12, pairs, probs, groups)
 
     assert found.tolist() == slow_clusters(12, pairs, probs, groups)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("uncompared", [0.05, 0.3])
+def test_pairs_that_were_not_compared_count(seed: int, uncompared: float) -> None:
+    pairs, probs, _ = drawn(seed)
+
+    found = consistent_clusters(12, pairs, probs, uncompared=uncompared)
+
+    slow = slow_clusters(12, pairs, probs, uncompared=uncompared)
+    assert found.tolist() == slow
+
+
+def test_clusters_do_not_grow_from_link_to_link() -> None:
+    chain = np.stack([np.arange(9), np.arange(1, 10)], axis=1)
+    probs = np.full(9, 0.8)
+
+    assert consistent_clusters(10, chain, probs).tolist() == [0] * 10
+    found = consistent_clusters(10, chain, probs, uncompared=0.05)
+    assert np.bincount(found).max() == 2
 
 
 def test_entities_that_are_surely_different_are_never_joined_through_a_third() -> None:

@@ -16,6 +16,7 @@ from emea.clusters.duplicates import (
 from emea.clusters.noisy_copies import with_noisy_copies
 from emea.clusters.own_records import (
     first_equal,
+    kinds_of_entities,
     own_records,
     places_among,
     with_references,
@@ -24,6 +25,7 @@ from emea.data.sources.own_files import read_own_graph
 from emea.data.sources.settings import OwnFilesSettings
 from emea.errors import DataError
 
+from . import person_graph
 from .measure import persons
 from .people import (
     f1,
@@ -113,7 +115,7 @@ def test_one_row_is_no_duplicate(tmp_path, caplog) -> None:
 
 def test_numbered_rows_are_not_compared_by_their_numbers(tmp_path) -> None:
     rows = [{**row, "number": str(n)} for n, row in enumerate(people(100, 1))]
-    records = own_records(table_of(tmp_path, rows), "people.csv").records
+    records = own_records(table_of(tmp_path, rows), "people.csv")[0].records
 
     assert [records.names[one] for one in records.left_out] == ["number"]
 
@@ -141,6 +143,72 @@ def test_entities_that_others_refer_to_count_as_values(tmp_path) -> None:
         ("http://x/a", "http://x/type", "Person"),
         ("http://x/b", "http://x/street", "High Street"),
     }
+
+
+RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+
+
+def typed_graph(folder, types: dict[str, list[str]], values=()):
+    """A graph of entities with types, and with further lines."""
+    lines = [
+        f"<http://x/{name}> {RDF_TYPE} <http://x/{one}> ."
+        for name, own in types.items()
+        for one in own
+    ]
+    lines += [f'<http://x/{name}> <http://x/name> "{text}" .' for name, text in values]
+    path = folder / "graph.nt"
+    path.write_text("\n".join(lines) + "\n")
+    settings = OwnFilesSettings(keep_literals=True, keep_isolated=True)
+    return read_own_graph(path, settings)[0]
+
+
+def test_entities_of_one_kind_share_a_type(tmp_path) -> None:
+    types = {f"person{n}": ["Person"] for n in range(30)}
+    types |= {f"poet{n}": ["Person", "Poet"] for n in range(5)}
+    types |= {f"late{n}": ["Poet"] for n in range(30)}
+    types |= {f"town{n}": ["Town"] for n in range(60)}
+    types |= {f"river{n}": ["River"] for n in range(10)}
+    graph = typed_graph(tmp_path, types, [("thing", "A")])
+
+    kinds, names = kinds_of_entities(graph)
+
+    of_name = {
+        name.removeprefix("http://x/"): names[kind]
+        for name, kind in zip(graph.all_entity_names, kinds.tolist(), strict=True)
+    }
+    assert sorted(names) == ["", "Person Poet", "Town"]
+    assert all(
+        of_name[name]
+        == {"town": "Town", "river": "", "thing": ""}[name.rstrip("0123456789")]
+        for name in of_name
+        if name.startswith(("town", "river", "thing"))
+    )
+    assert {of_name[name] for name in types if name[0] in "pl"} == {"Person Poet"}
+
+
+def test_types_of_all_entities_make_no_kind(tmp_path) -> None:
+    thing = "owl"
+    types = {f"person{n}": ["Person", thing] for n in range(60)}
+    types |= {f"town{n}": ["Town", thing] for n in range(60)}
+    path = typed_graph(tmp_path, types)
+    assert len(kinds_of_entities(path)[1]) == 2
+    text = (tmp_path / "graph.nt").read_text()
+    owl_thing = "http://www.w3.org/2002/07/owl#Thing"
+    (tmp_path / "graph.nt").write_text(text.replace("http://x/owl", owl_thing))
+    settings = OwnFilesSettings(keep_literals=True, keep_isolated=True)
+
+    names = kinds_of_entities(read_own_graph(tmp_path / "graph.nt", settings)[0])[1]
+
+    assert sorted(names) == ["", "Person", "Town"]
+
+
+def test_blank_values_and_types_are_no_values(tmp_path) -> None:
+    types = {"a": ["Town"], "b": ["Town"]}
+    graph = typed_graph(tmp_path, types, [("a", " "), ("b", "Bern")])
+
+    found = with_references(graph, "graph.nt")
+
+    assert [found.values[value] for value in found.triples[:, 2].tolist()] == ["Bern"]
 
 
 def test_graph_without_values_is_an_error(tmp_path) -> None:
@@ -174,7 +242,7 @@ def test_copies_have_the_values_of_their_originals_or_changed_ones(tmp_path) -> 
 def test_first_of_equal_entities(tmp_path) -> None:
     rows = people(3, 1)
     graph = table_of(tmp_path, [rows[0], rows[1], rows[0], rows[0], rows[2]])
-    records = own_records(graph, "people.csv").records
+    records = own_records(graph, "people.csv")[0].records
 
     first = first_equal(records)[:5]
 
@@ -205,7 +273,7 @@ def cells_of(records, entity: int) -> set[tuple[int, int]]:
 def sampled(tmp_path):
     """Candidates of a small table, a ranking without ties, and clusters of random pairs."""
     graph = table_of(tmp_path, with_duplicates(people(30, 2), 2)[0])
-    own = own_records(graph, "people.csv")
+    (own,) = own_records(graph, "people.csv")
     candidates = own_candidates(own, np.ones(own.num_real, dtype=bool))
     rng = np.random.default_rng(0)
     ranks = rng.random(len(candidates.pairs))
@@ -283,6 +351,31 @@ def test_public_data_without_duplicates_has_no_clusters(tmp_path) -> None:
     found = pairs_of(found_in(graph).clusters)
 
     assert len(found) <= 0.01 * graph.num_entities
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_kinds_of_public_data_are_told_apart(tmp_path, seed: int) -> None:
+    source = data_folder() / "source.nt"
+    graph = person_graph.with_copies(source, tmp_path / "graph.nt", 200, seed)
+
+    found = pairs_of(found_in(graph).clusters)
+
+    true = person_graph.true_pairs(graph)
+    people, same = (person_graph.of_kind(graph, one, "Person") for one in (found, true))
+    assert len(same) == 200 and f1(people, same) >= 0.95
+    assert len(found - true) <= 0.01 * min(len(true), graph.num_entities)
+
+
+@pytest.mark.data
+def test_kinds_of_public_data_without_copies_have_no_false_clusters(tmp_path) -> None:
+    source = data_folder() / "source.nt"
+    graph = person_graph.with_copies(source, tmp_path / "graph.nt", 0, 1)
+
+    found = pairs_of(found_in(graph).clusters)
+
+    false = found - person_graph.true_pairs(graph)
+    assert len(false) <= 0.01 * graph.num_entities
 
 
 def data_folder() -> Path:
