@@ -38,11 +38,14 @@ test-slow: $(STAMP)
 nightly: $(STAMP)
 	$(if $(DATA),EMEA_DATA=$(DATA)) $(PYTEST) --durations=10 -m nightly
 
-# whole runs with true, permuted and deleted test links, for all encoders and methods
+# whole runs with true, permuted and deleted test links, for all encoders and methods; then what is
+# made of runs: the service and clusters of several graphs
 test-wall: $(STAMP)
 	$(PYTEST) -m slow tests/run/test_wall.py tests/run/test_wall_of_files.py \
 		tests/run/test_wall_of_commands.py tests/run/test_wall_of_values.py \
 		tests/run/test_wall_of_ids.py
+	$(PYTEST) -m "" tests/serve/test_service.py::test_test_links_change_no_answer \
+		tests/cli/test_align_several.py::test_test_links_of_one_pair_do_not_reach_the_clusters
 
 # the recorded runs, and the reports that are made from them
 test-records: $(STAMP)

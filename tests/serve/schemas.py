@@ -1,4 +1,11 @@
-"""What version 0.2 of the Reconciliation Service API prescribes for responses, as JSON Schema."""
+"""What version 0.2 of the Reconciliation Service API prescribes for responses, as JSON Schema.
+
+Each schema is at least as strict as the published one (``0.2/schemas`` of
+github.com/reconciliation-api/specs, commit 76328a4d), so valid responses are valid there, too. What
+is stricter: addresses of services are complete, sizes are positive, types are objects with a name,
+features have an id and a value, and a value of an extension is an entity or a text. The proposal of
+properties has no published schema in version 0.2; its fields are those of the text.
+"""
 
 from typing import Any
 
