@@ -69,8 +69,8 @@ NO_TERM = (
 )
 
 LEAST_EXPANDED, MOST_EXPANDED = 1_000_000, 10
-"""Steps through class expressions that are always allowed, and how many for each triple of the
-file."""
+"""Steps through class expressions, or through annotations, that are always allowed, and how many
+for each triple of the file."""
 
 Edge = tuple[str, str, str]
 Literal = tuple[str, str, tuple[str, Kind]]
@@ -176,9 +176,7 @@ class Ontology:
         for head, relation, tail in self._edges:
             if is_blank(head) and (relation in (ON_PROPERTY, *FILLERS, *PARTS)):
                 parts[head].append((relation, tail))
-        budget = _Budget(
-            max(LEAST_EXPANDED, MOST_EXPANDED * len(self._edges)), self._label
-        )
+        budget = self._budget("class expressions relate too many pairs of classes")
         for head, relation, tail in self._edges:
             if (
                 head not in self.kinds
@@ -191,16 +189,22 @@ class Ontology:
                     yield head, prop or relation, name
 
     def literals(self) -> Iterator[Literal]:
-        """Yield the literals of the terms, with those of their notes."""
+        """Yield the literals of the terms, with those of their notes.
+
+        Raises:
+            DataError: Too many terms share notes with too many literals.
+        """
         of_note: dict[str, list[tuple[str, tuple[str, Kind]]]] = defaultdict(list)
         for head, name, value in self._literals:
             if head in self._notes:
                 of_note[head].append((name, value))
             elif head in self.kinds and name != DEPRECATED:
                 yield head, name, self._named(head, name, value)
+        budget = self._budget("terms share annotations with too many literals")
         for head, relation, tail in self._edges:
             if head not in self.kinds or tail not in self._notes:
                 continue
+            budget.spend(1 + len(of_note[tail]))
             for name, value in of_note[tail]:
                 is_label = name in LABEL_ATTRIBUTES
                 yield (
@@ -210,6 +214,12 @@ class Ontology:
                 )
             if not of_note[tail] and not is_blank(tail) and relation not in ABOUT_FILES:
                 yield head, relation, (tail, PLAIN)
+
+    def _budget(self, problem: str) -> "_Budget":
+        size = len(self._edges) + len(self._literals)
+        return _Budget(
+            max(LEAST_EXPANDED, MOST_EXPANDED * size), f"{self._label}: {problem}"
+        )
 
     def _named(self, head: str, name: str, value: tuple[str, Kind]) -> tuple[str, Kind]:
         is_name = name in LABEL_ATTRIBUTES and self.kinds[head] != EntityKind.INDIVIDUAL
@@ -252,16 +262,16 @@ def _literals(graph: KnowledgeGraph) -> list[Literal]:
 
 
 class _Budget:
-    """Limits the work of following class expressions, whether or not they lead to classes.
+    """Limits the work of following class expressions and annotations, whatever they lead to.
 
     Args:
         num_steps: The number of nodes and their parts that may be visited.
-        label: The name of the file.
+        problem: What an error says if nothing is left.
     """
 
-    def __init__(self, num_steps: int, label: str) -> None:
+    def __init__(self, num_steps: int, problem: str) -> None:
         self.num_steps = num_steps
-        self._label = label
+        self._problem = problem
 
     def spend(self, num_steps: int) -> None:
         """Count some steps.
@@ -272,8 +282,7 @@ class _Budget:
         self.num_steps -= num_steps
         if self.num_steps < 0:
             raise DataError(
-                f"{self._label}: class expressions relate too many pairs of classes. Set "
-                "data.ontology=false to read the triples unchanged."
+                f"{self._problem}. Set data.ontology=false to read the triples unchanged."
             )
 
 
@@ -328,7 +337,7 @@ def ontology_graph(
         label_language: The preferred language of labels.
 
     Raises:
-        DataError: No term is left, or class expressions relate too many pairs of classes.
+        DataError: No term is left, or its expressions or annotations expand to too much.
     """
     label = reading.label
     ontology = Ontology(graph, label)

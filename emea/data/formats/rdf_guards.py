@@ -1,9 +1,11 @@
 """Checks RDF before the native parser reads it: nesting, XML entities and long prefixes."""
 
+import json
 import re
 from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
 
+from emea.data.formats.jsonld_contexts import CONTEXT, Contexts
 from emea.data.formats.limits import Guard, limit_error
 from emea.errors import DataError
 
@@ -111,20 +113,9 @@ JSON_TOKENS = re.compile(
 """A string, with the colon behind it if it is a key; a string that the end of a block cuts or
 follows; and brackets."""
 
-CONTEXT = b"@context"
-LEAST_TERMS, TERMS_PER_BYTE = 4_000_000, 5
-"""Terms that all contexts may copy, at least, and for each byte of the file. A context in an object
-copies all terms of the contexts around it."""
-
-LEAST_EXPANDED, EXPANDED_PER_BYTE = 1 << 24, 10
-"""Length that the definitions of all contexts may have in full, at least, and for each byte."""
-
 
 class JSONGuard(Guard):
     """Limits the nesting of objects and lists in JSON-LD, the length of IRIs, and contexts.
-
-    A term of a context may begin with another term, whose definition begins with a third one. The
-    parser resolves such a chain recursively, so that a long one ends the process.
 
     Args:
         path: The file, for messages.
@@ -135,7 +126,7 @@ class JSONGuard(Guard):
         self._depth = 0
         self._rest = b""
         self._key = b""
-        self._contexts = _Contexts(self)
+        self._contexts = Contexts(path)
 
     def check(self, block: bytes) -> None:
         """Check that the next bytes are not nested too deeply."""
@@ -144,11 +135,12 @@ class JSONGuard(Guard):
         for token in JSON_TOKENS.finditer(block):
             text, colon, at_end, cut, opened, closed = token.groups()
             if cut is not None:  # the string continues in the next block
-                self._rest = b'"' + (text or b"")[-2 * self.limits.iri_length :] + cut
+                self._rest = b'"' + _end_of(text or b"", 2 * self.limits.iri_length)
+                self._rest += cut
             elif at_end is not None:  # the next block says whether it is a key
                 self._rest = token[0]
             elif text is not None:
-                self._check_text(text, is_key=colon is not None)
+                self._check_text(_unescaped(text), is_key=colon is not None)
             self._check_bracket(opened, closed)
 
     def _check_text(self, text: bytes, is_key: bool) -> None:
@@ -156,99 +148,47 @@ class JSONGuard(Guard):
             self.check_iri(len(text))
         if is_key:
             self._key = text
-            self._contexts.key(text, self._depth)
+            self._contexts.key(text, self._depth, self._num_bytes)
         else:
-            self._contexts.value(self._key, text, self._depth)
+            self._contexts.value(self._key, text, self._depth, self._num_bytes)
             self._key = b""
 
     def _check_bracket(self, opened: bytes | None, closed: bytes | None) -> None:
         if opened is not None:
             if self._key == CONTEXT:
-                self._contexts.open(self._depth)
+                self._contexts.open(self._depth, is_list=opened == b"[")
             self._key = b""
         self._depth += (opened is not None) - (closed is not None)
         if closed is not None:
-            self._contexts.close(self._depth)
+            self._contexts.close(self._depth, self._num_bytes)
         if self._depth > self.limits.depth:
             raise limit_error(
                 self.path, "the nesting depth of JSON", "depth", self.limits
             )
 
-    @property
-    def num_bytes(self) -> int:
-        """The number of bytes so far."""
-        return self._num_bytes
+
+def _unescaped(text: bytes) -> bytes:
+    """Return the text that a string of JSON means: its characters may be written as escapes."""
+    if b"\\" not in text:
+        return text
+    try:
+        found: str = json.loads(b'"' + text + b'"', strict=False)
+    except ValueError:  # the parser reports it
+        return text
+    return found.encode(errors="surrogatepass")
 
 
-class _Contexts:
-    """Follows the contexts of a file while it is read, and limits what they expand to.
+def _end_of(text: bytes, length: int) -> bytes:
+    """Return the end of a text, which does not begin within an escape."""
+    end = text[-length:]
+    before = text[: -len(end)] if end else b""
+    is_cut = (len(before) - len(before.rstrip(b"\\"))) % 2
+    return end[1:] if is_cut else end
 
-    Args:
-        guard: The checks of the file.
-    """
 
-    def __init__(self, guard: JSONGuard) -> None:
-        self._guard = guard
-        self._start: int | None = (
-            None  # the depth around the context that is being read
-        )
-        self._term = b""
-        self._own: dict[bytes, bytes] = {}
-        self._lengths: dict[bytes, int] = {}
-        self._num_copied = self._num_expanded = 0
-
-    def open(self, depth: int) -> None:
-        """Begin a context."""
-        if self._start is None:
-            self._start = depth
-            self._own = {}
-
-    def key(self, text: bytes, depth: int) -> None:
-        """Note the term that a key of a context defines, unless it is a keyword."""
-        if self._start is not None and not text.startswith(b"@"):
-            self._term = text
-
-    def value(self, key: bytes, text: bytes, depth: int) -> None:
-        """Note the definition of a term."""
-        if self._start is not None and key in (self._term, b"@id") and self._term:
-            self._own[self._term] = text
-
-    def close(self, depth: int) -> None:
-        """End a context at this depth, and check it."""
-        if self._start is None or depth > self._start:
-            return
-        self._start = None
-        self._term = b""
-        for term in self._own:
-            self._resolve(term)
-        self._num_copied += len(self._lengths)
-        size = self._guard.num_bytes
-        if self._num_copied > max(
-            LEAST_TERMS, TERMS_PER_BYTE * size
-        ) or self._num_expanded > max(LEAST_EXPANDED, EXPANDED_PER_BYTE * size):
-            raise DataError(
-                f"{self._guard.path.name}: its contexts expand to far more than the file contains. "
-                "Define each term once, in one context at the beginning, without long prefixes."
-            )
-
-    def _resolve(self, term: bytes) -> None:
-        """Compute the length of the definition of a term in full."""
-        chain = [term]
-        known = set(chain)
-        while True:
-            prefix = self._own[chain[-1]].partition(b":")[0]
-            if prefix not in self._own or prefix in known:
-                break
-            chain.append(prefix)
-            known.add(prefix)
-            if len(chain) > self._guard.limits.depth:
-                what = "the number of prefixes that are defined by each other"
-                raise limit_error(self._guard.path, what, "depth", self._guard.limits)
-        prefix, _, rest = self._own[chain[-1]].partition(b":")
-        length = self._lengths.get(prefix, len(prefix)) + len(rest)
-        length += sum(len(self._own[one].partition(b":")[2]) for one in chain[:-1])
-        self._lengths[term] = length
-        self._num_expanded += length
+MOST_ATTRIBUTES = 2000
+"""Attributes of an element, and namespaces that it may use. The parser compares all of them with
+each other."""
 
 
 class XMLGuard(Guard):
@@ -266,6 +206,7 @@ class XMLGuard(Guard):
         super().__init__(path)
         self._depth = 0
         self._is_finished = False
+        self._declared = [0]  # the number of namespaces in scope, for each open element
         self._parser = ParserCreate()
         self._parser.StartElementHandler = self._open
         self._parser.EndElementHandler = self._close
@@ -293,9 +234,18 @@ class XMLGuard(Guard):
             ) from error
 
     def _open(self, _: str, attributes: dict[str, str]) -> None:
+        num_declared = self._declared[-1]
         for name, value in attributes.items():
             if name.startswith("xml"):  # xmlns, xmlns:prefix or xml:base
                 self.check_iri(len(value))
+                num_declared += 1
+        if max(len(attributes), num_declared) > MOST_ATTRIBUTES:
+            raise DataError(
+                f"{self.path.name}, line {self._parser.CurrentLineNumber}: an element has more "
+                f"than {MOST_ATTRIBUTES:,} attributes or namespaces, which is not supported. Write "
+                "them as elements."
+            )
+        self._declared.append(num_declared)
         self._depth += 1
         if self._depth > self.limits.depth:
             raise limit_error(
@@ -303,6 +253,7 @@ class XMLGuard(Guard):
             )
 
     def _close(self, *_: object) -> None:
+        self._declared.pop()
         self._depth -= 1
 
     def _define(

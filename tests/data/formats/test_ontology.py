@@ -1,6 +1,7 @@
 """What the triples of an ontology mean."""
 
 import logging
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -359,6 +360,50 @@ def test_the_work_grows_with_the_file(
         path.write_text(chained_unions(size, 20))
         read_graph_file(path)
     assert 0 < spent[300] <= 12 * spent[30]
+
+
+def shared_notes(num_classes: int, num_literals: int) -> str:
+    """Classes that share one annotation with many literals."""
+    lines = [
+        f"<http://x/o> <{RDF}type> <{OWL}Ontology> .",
+        f"<http://x/syn> <{RDF}type> <{OWL}AnnotationProperty> .",
+    ]
+    for n in range(num_classes):
+        lines.append(f"<http://x/C{n}> <{RDF}type> <{OWL}Class> .")
+        lines.append(f"<http://x/C{n}> <http://x/syn> _:n .")
+    for n in range(num_literals):
+        lines.append(f'_:n <{RDFS}label> "label {n}" .')
+    return "\n".join(lines) + "\n"
+
+
+def test_literals_of_shared_notes_are_limited(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ontology, "LEAST_EXPANDED", 5000)
+    path = tmp_path / "a.nt"
+    path.write_text(shared_notes(40, 100))
+    graph = read_graph_file(path, keep_isolated=True, keep_literals=True)[0]
+    assert graph.num_entities == 40
+    path.write_text(shared_notes(400, 400))
+    with pytest.raises(
+        DataError, match="terms share annotations with too many literals"
+    ):
+        read_graph_file(path, keep_isolated=True, keep_literals=True)
+
+
+@pytest.mark.slow
+def test_shared_notes_take_time_in_proportion_to_the_file(tmp_path: Path) -> None:
+    seconds = []
+    for size in (400, 4000):
+        path = tmp_path / f"{size}.nt"
+        path.write_text(shared_notes(size, size))
+        start = time.process_time()
+        try:
+            read_graph_file(path, keep_isolated=True, keep_literals=True)
+        except DataError:  # more work than the budget allows
+            assert size == 4000
+        seconds.append(time.process_time() - start)
+    assert seconds[1] <= 12 * seconds[0]
 
 
 def test_an_ontology_of_deprecated_terms_says_so(tmp_path: Path) -> None:

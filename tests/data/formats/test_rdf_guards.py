@@ -88,7 +88,16 @@ def chain(length: int, form: str = '"p{}": "p{}:a"', is_reversed: bool = False) 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
 @pytest.mark.parametrize(
-    "form", ['"p{}": "p{}:a"', '"p{}": {{"@id": "p{}:a"}}', '"p{}":"p{}"']
+    "form",
+    [
+        '"p{}": "p{}:a"',
+        '"p{}": {{"@id": "p{}:a"}}',
+        '"p{}":"p{}"',
+        '"\\u0070{}": "p{}:a"',
+        '"p{}": "p{}\\u003aa"',
+        '"p{}": {{"\\u0040id": "p{}:a"}}',
+        '"p{}": {{"@id": "http://x/a", "@type": "p{}"}}',
+    ],
 )
 def test_a_chain_of_prefixes_is_limited(
     tmp_path: Path, form: str, is_reversed: bool
@@ -101,6 +110,99 @@ def test_a_chain_of_prefixes_is_limited(
         DataError, match="prefixes that are defined by each other exceeds"
     ):
         read_graph_file(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"@context"', '"\\u0040context"'),
+        ('{"@context": ', '{"a": 1, "@context": '),
+        ('{"@context": {', '{"@context": [null, {'),
+    ],
+)
+def test_a_context_is_recognised_in_each_form(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    path = context_file(tmp_path / "a.jsonld", chain(20_000))
+    content = path.read_text().replace(before, after)
+    if "[null" in after:
+        content = content.replace('}, "@id"', '}], "@id"', 1)
+    path.write_text(content)
+    with pytest.raises(DataError, match="prefixes that are defined by each other"):
+        read_graph_file(path)
+
+
+def test_a_chain_of_reverse_properties_is_limited(tmp_path: Path) -> None:
+    terms = chain(20_000, '"p{}": {{"@reverse": "p{}:a"}}')
+    with pytest.raises(DataError, match="prefixes that are defined by each other"):
+        read_graph_file(context_file(tmp_path / "a.jsonld", terms))
+
+
+def test_terms_cannot_be_defined_in_a_circle(tmp_path: Path) -> None:
+    path = context_file(tmp_path / "a.jsonld", '"a": "b:x", "b": "a:y"')
+    with pytest.raises(DataError, match="defined by each other in a circle"):
+        read_graph_file(path)
+    # a term may repeat itself, and a scheme is not a prefix
+    terms = '"p0:a": {"@id": "p0:a"}, "http": "p0:h", "is": {"@id": "p0:is", "@type": "@id"}'
+    assert (
+        read_graph_file(context_file(tmp_path / "b.jsonld", terms))[0].num_entities == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("term", "item"),
+    [
+        ("C", '{"@type": "C", "@id": "http://b"}'),
+        ("p", '{"@id": "http://b", "p": {"@id": "http://c"}}'),
+    ],
+)
+def test_each_use_of_a_term_with_its_own_context_counts(
+    tmp_path: Path, term: str, item: str
+) -> None:
+    own = f'"{term}": {{"@id": "http://x/C", "@context": {{"z": "http://x/z"}}}}, '
+    numbers = range(3000)
+    terms = own + ", ".join(f'"t{number}": "http://x/{number}"' for number in numbers)
+    few = context_file(tmp_path / "a.jsonld", terms, ", ".join([item] * 30))
+    assert read_graph_file(few)[0].num_triples > 0
+    many = context_file(tmp_path / "b.jsonld", terms, ", ".join([item] * 3000))
+    with pytest.raises(DataError, match="contexts expand to far more than the file"):
+        read_graph_file(many)
+
+
+def test_a_long_string_with_escapes_is_followed_over_blocks(tmp_path: Path) -> None:
+    """The end of a cut string must not begin within an escape."""
+    quotes = '\\"' * 200_000
+    for shift in range(2):
+        item = f'{{"@id": "http://b", "http://t": "{"x" * shift}{quotes}"}}'
+        path = context_file(tmp_path / "a.jsonld", chain(20_000), item)
+        # the chain follows the long string
+        content = path.read_text().replace("{", '{"http://t": "' + quotes + '", ', 1)
+        path.write_text(content)
+        with pytest.raises(DataError, match="prefixes that are defined by each other"):
+            read_graph_file(path)
+
+
+def test_attributes_and_namespaces_of_an_element_are_limited(tmp_path: Path) -> None:
+    """The parser compares each of them with all others."""
+    begin = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"'
+    path = tmp_path / "a.rdf"
+
+    def write(num_attributes: int, num_namespaces: int) -> None:
+        attributes = " ".join(f'e:a{number}="x"' for number in range(num_attributes))
+        spaces = [f'xmlns:n{n}="http://n/{n}"' for n in range(num_namespaces)]
+        half = num_namespaces // 2
+        path.write_text(
+            f"{begin} {' '.join(spaces[:half])}><rdf:Description rdf:about='http://a' "
+            f"{' '.join(spaces[half:])} {attributes}><e:r rdf:resource='http://b'/>"
+            "</rdf:Description></rdf:RDF>"
+        )
+
+    write(500, 500)
+    assert read_graph_file(path)[0].num_triples == 1
+    for counts in ((3000, 0), (0, 3000)):
+        write(*counts)
+        with pytest.raises(DataError, match="more than 2,000 attributes or namespaces"):
+            read_graph_file(path)
 
 
 def test_what_contexts_expand_to_is_limited(tmp_path: Path) -> None:
