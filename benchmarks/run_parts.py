@@ -89,7 +89,7 @@ def built_parts(
     pair = load_pair(config)
     visible = settings.option("protocol")()(draw_split(settings, pair))
     device = choose_device(config.trainer.accelerator)
-    parts = build_parts(settings, pair, visible, observer=observer, device=device)
+    parts = build_run(settings, pair, visible, observer=observer, device=device)
     parts.module.to(device)
     return parts
 

@@ -164,9 +164,7 @@ def read_pair(options: argparse.Namespace) -> GraphPair:
             if not use_literals(pair):
                 return pair
         # the settings of the user were checked
-        return load_pair(
-            _unchecked_config(options, [*of_one_encoder(usual), LITERALS])
-        )
+        return load_pair(_unchecked_config(options, [*of_one_encoder(usual), LITERALS]))
     # graphs with literals have one encoder on a CPU: its configuration is composed once
     return load_pair(_config(options, [*of_one_encoder(usual), LITERALS]))
 
