@@ -64,7 +64,7 @@ def origin_of(address: str) -> str:
 
 
 def is_any(host: str) -> bool:
-    """Return whether a host stands for all addresses of this machine: 0.0.0.0 or ::."""
+    """Return whether a host means all addresses of this machine: 0.0.0.0 or ::."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

@@ -277,7 +277,7 @@ class Explainer:
     def _words(
         self, relation: Relation, source: int, target: int
     ) -> ComparedWords | None:
-        """Return the words of a pair if a relation stands for all words of its values."""
+        """Return the words of a pair if a relation is that of all words of its values."""
         if relation.name != ALL_WORDS:
             return None
         return compared_words(self.source.graph, source, self.target.graph, target)

@@ -107,7 +107,7 @@ class Differing:
         value: The value of the source entity.
         target_value: The value of the target.
         factor: What the difference multiplies the odds of the pair by.
-        words: The words of both entities, if the attribute stands for all their words.
+        words: The words of both entities, if the attribute contains all their words.
     """
 
     relation: Relation
