@@ -25,6 +25,7 @@ from emea.answer.decision import Decision, with_given
 from emea.answer.exporting import selected, top_candidates
 from emea.answer.schema import Schema, TermMatch
 from emea.answer.settings import ExportSettings
+from emea.answer.summary import continuing_lines, result_lines
 from emea.config.command_line import check_option, check_overrides
 from emea.config.composition import composed, search_also
 from emea.config.typed_choices import (
@@ -61,6 +62,7 @@ from emea.explain.alignment_page import run_page, write_page
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Explanation
 from emea.explain.text import plain_text
+from emea.record.file_names import ALIGNMENT_FILE
 from emea.record.run_record import is_run_folder
 from emea.run.building import check_export
 from emea.run.finished_run import FinishedRun, load_run, read_records, write_run
@@ -364,6 +366,26 @@ class Aligner:
                 "candidate_probability": [prob for _, prob in best],
             }
         )
+
+    def summary(self) -> list[str]:
+        """Return the summary of the run as lines of text, as ``emea align`` prints it.
+
+        It has the number of matches, their probabilities, the precision on links that were held
+        out, and examples. If the run has a folder, it ends with commands to continue with.
+        """
+        run = self._fitted.run
+        matches = [
+            (match.source, match.target, match.probability)
+            for match in self.predict()
+            if match.target is not None
+        ]
+        given = {run.pair.source.entity_name(one) for one, _ in run.labels.tolist()}
+        lines = result_lines(run.metrics, matches, given, run.pair)
+        has_folder = (run.folder / ALIGNMENT_FILE).exists()
+        return [
+            *lines,
+            *(continuing_lines(run.metrics, run.folder) if has_folder else []),
+        ]
 
     def relations(
         self, threshold: float | None = None, least_inclusion: float | None = None

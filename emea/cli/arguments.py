@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from emea.answer.settings import ExportSettings
 from emea.config.paths import check_writable
-from emea.data.graph import KnowledgeGraph
 from emea.errors import UserError
 from emea.record.checked_files import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
@@ -101,14 +100,6 @@ def add_author_argument(parser: argparse.ArgumentParser) -> None:
         help="who found the links and rejected pairs: a name, an ORCID, or NAME <ORCID>; SSSOM "
         "files name this person",
     )
-
-
-def labelled(graph: KnowledgeGraph, name: str) -> str:
-    """Return a name, with the label of the entity if the name does not contain it."""
-    names = graph.all_entity_names
-    label = graph.entity_label(names.index(name)) if name in names else None
-    is_known = label is None or label.replace(" ", "_").casefold() in name.casefold()
-    return name if is_known else f"{name} ({label})"
 
 
 def run_parser(

@@ -18,12 +18,12 @@ from emea.answer.curation import (
     write_decisions,
 )
 from emea.answer.decided_pairs import DecidedPairs, read_decided
+from emea.answer.summary import labelled
 from emea.cli.arguments import (
     AT_LEAST_ONE,
     add_author_argument,
     add_out_argument,
     check_output_folder,
-    labelled,
     number_in,
     run_options,
     run_parser,

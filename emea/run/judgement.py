@@ -5,6 +5,7 @@ from math import sqrt
 
 import numpy as np
 
+from emea.answer.summary import FEW_VALIDATION
 from emea.config.run_config import RunConfig
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
@@ -18,9 +19,6 @@ logger = logging.getLogger(__name__)
 
 FEW_LINKS = 10
 """Fewer training links than this are too few."""
-
-FEW_VALIDATION = 20
-"""Fewer validation links than this are too few, unless there are none at all."""
 
 CONFIDENT, CONFIDENT_SHARE = 0.5, 0.01
 """Probabilities are all low if a smaller share of the answers has at least this probability."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emea.cli.align import _selection
+from emea.answer.summary import next_selection
 from emea.cli.arguments import check_output_folder
 from emea.cli.main import main
 from emea.errors import UserError
@@ -127,7 +127,7 @@ def test_the_next_step_follows_from_the_threshold() -> None:
     ):
         export = {"threshold": threshold, "reached": reached, "num_answered": num_found}
         export["target_precision"] = None if reached is None else 0.9
-        assert _selection(export, links, "emea predict") == expected
+        assert next_selection(export, links, "emea predict") == expected
 
 
 def test_reversed_links_are_recognised(
