@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -53,6 +53,8 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.rejected_pairs import RejectedPairs
 from emea.matching.similarity import Decoder
 from emea.rules.rule import Rule
+
+Given = TypeVar("Given")
 
 MakeModel = Callable[[], tuple[nn.Module, Objective]]
 
@@ -210,7 +212,7 @@ def build_run(
 ) -> BuiltRun:
     """Return encoder, labels and callbacks; they get only the visible links.
 
-    The step that reasons is wrapped by up to five others. `_wrapped` has their order and its
+    The step that reasons is wrapped by up to five others. `_wrappers` has their order and its
     reasons.
 
     Args:
@@ -235,22 +237,19 @@ def build_run(
     uses_rule = settings.em.iterations and settings.uses("rule")
     rule = _build_rule(settings, visible, pair, device) if uses_rule else None
     step: JointStep = NoStep() if rule is None else _build_step(settings, rule)
-    # from here to the end of `_wrapped`, each line puts a wrapper around those before it
-    local_step = None if local is None else LocalStep(step, local)
-    step = local_step or step
-    kinds = pair.matched_kinds
-    if kinds is not None:
-        step = ExcludedPairs(step, of_other_kinds(kinds))
-    step = _wrapped(settings, step, visible, decoder)
+    layers = [step]
+    for wrapper in _wrappers(settings, pair, visible, decoder, local):
+        if wrapper.applies:
+            layers.append(wrapper.wrap(layers[-1]))
     return BuiltRun(
         module=module,
         data=_build_labels(settings, pair, visible, len(make_models)),
-        em=_build_em(settings, visible, decoder, observer, step),
+        em=_build_em(settings, visible, decoder, observer, layers[-1]),
         training=settings.option("training")(visible=visible, decoder=decoder),
         stopping=None if stops is None else _build_stopping(stops, visible, decoder),
         make_models=make_models,
         lightning=build_lightning(settings.lightning),
-        local=local_step,
+        local=next((one for one in layers if isinstance(one, LocalStep)), None),
     )
 
 
@@ -352,42 +351,84 @@ def _build_em(
     )
 
 
-def _wrapped(
-    settings: RunConfig, step: JointStep, visible: Visible, decoder: Decoder
-) -> JointStep:
-    """Return the step with the rejected pairs, the ensemble and the witnesses of the run.
+class Wrapper(NamedTuple):
+    """A wrapper of the step that reasons.
 
-    The order of the wrappers is part of the meaning of a run. From the inside to the outside:
-
-    1. The step itself, ``PaperStep`` or ``TwoWayStep``.
-    2. ``LocalStep`` gives the step the entities to recompute, and puts the former beliefs of the
-       others into its report. The exclusions must also apply to these former beliefs.
-    3. ``ExcludedPairs`` of other kinds, and
-    4. ``ExcludedPairs`` that a person rejected. Their order does not matter. Both are inside of the
-       ensemble, so that no encoder gets an excluded pair as a label and the mean belief has none.
-    5. ``IndependentMembers`` calls the steps inside once per encoder and averages their reports;
-       ``WeightedMembers`` weighs the encoders before one call.
-    6. ``EarlierFits`` keeps the beliefs of the whole ensemble over the iterations. Inside of the
-       ensemble, one memory would mix the beliefs of all encoders.
+    Args:
+        wrap: Puts the wrapper around a step.
+        applies: Whether the run uses it.
+        reason: Why it has this place in the order.
     """
-    is_local = isinstance(step, LocalStep)
-    if visible.rejected is not None:
-        step = ExcludedPairs(step, of_rejected(visible.rejected))
-    num_shared = settings.num_shared_fits
-    last_own = None
-    if num_shared is not None:
-        # the last fits train on shared labels; the first training, fit 0, never does
-        first_shared = (
-            max(settings.em.iterations + 1 - num_shared, 1) if num_shared else None
-        )
-        last_own = None if first_shared is None else first_shared - 1
-        step = IndependentMembers(step, decoder, first_shared)
-    elif len(settings.models) > 1:
-        step = WeightedMembers(step)
-    # a local update keeps the probabilities of most entities
-    return (
-        step if is_local or not settings.em.iterations else EarlierFits(step, last_own)
-    )
+
+    wrap: Callable[[JointStep], JointStep]
+    applies: bool
+    reason: str
+
+
+def _wrappers(
+    settings: RunConfig,
+    pair: GraphPair,
+    visible: Visible,
+    decoder: Decoder,
+    local: LocalUpdate | None,
+) -> list[Wrapper]:
+    """Return the wrappers of a run, from the inside to the outside.
+
+    Their order is part of the meaning of a run.
+    """
+    kinds, rejected = pair.matched_kinds, visible.rejected
+    is_independent = settings.num_shared_fits is not None
+    first_shared = _first_shared(settings)
+    last_own = None if first_shared is None else first_shared - 1
+    return [
+        Wrapper(
+            lambda step: LocalStep(step, _given(local)),
+            local is not None,
+            "tells the step which entities to recompute, and adds the former beliefs of the "
+            "others, to which all exclusions must also apply",
+        ),
+        Wrapper(
+            lambda step: ExcludedPairs(step, of_other_kinds(_given(kinds))),
+            kinds is not None,
+            "inside of the ensemble, so that no encoder gets a pair of two kinds as a label",
+        ),
+        Wrapper(
+            lambda step: ExcludedPairs(step, of_rejected(_given(rejected))),
+            rejected is not None,
+            "as before; the order of both exclusions does not matter",
+        ),
+        Wrapper(
+            lambda step: IndependentMembers(step, decoder, first_shared),
+            is_independent,
+            "calls the steps inside once per encoder, and averages their reports",
+        ),
+        Wrapper(
+            WeightedMembers,
+            len(settings.models) > 1 and not is_independent,
+            "weighs the encoders before one call of the steps inside",
+        ),
+        Wrapper(
+            lambda step: EarlierFits(step, last_own),
+            # only the two-way step ranks pairs; a local update keeps most probabilities
+            settings.two_way is not None
+            and bool(settings.em.iterations)
+            and local is None,
+            "keeps the beliefs of the whole ensemble; inside of it, one memory would mix those of "
+            "all encoders",
+        ),
+    ]
+
+
+def _first_shared(settings: RunConfig) -> int | None:
+    """Return the first fit in which independent encoders share labels; never the first training."""
+    number = settings.num_shared_fits
+    return max(settings.em.iterations + 1 - number, 1) if number else None
+
+
+def _given(value: Given | None) -> Given:
+    """Return a value that a wrapper needs; the wrapper is only used if there is one."""
+    assert value is not None
+    return value
 
 
 def _build_step(settings: RunConfig, rule: Rule) -> JointStep:
