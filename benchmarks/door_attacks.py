@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.attacks import KINDS, Attack, npy, replaced, unsigned, written
+from benchmarks.attack_parts import KINDS, Attack, npy, replaced, unsigned, written
 from emea.record.checked_files import (
     read_checked_arrays,
     write_checked_arrays,
@@ -344,7 +344,7 @@ def _with_outputs(place: Path) -> None:
     (place / "link").symlink_to(place / "victim" / "secret.txt")
 
 
-ALL = {"run.json", "metrics.json", "config.yaml", "beliefs.npz"}
+ALL = {"run.json", "metrics.json", "config.yaml", "beliefs.npz", "decisions.tsv"}
 READERS = {
     "predict run": ALL | {"ranks.npz"},
     "show run --no-open": ALL | {"ranks.npz"},
@@ -354,6 +354,7 @@ READERS = {
     "compare run run": {"run.json", "metrics.json", "ranks.npz"},
     "report --runs run": {"run.json"},
     "update run --links links.tsv": ALL | {"ranks.npz"},
+    "sync run --uri sqlite:///runs.db": {"run.json"},
 }
 """Commands and the files of a run that they need."""
 
@@ -366,17 +367,64 @@ RUN_FILES = (
         "ranks.npz",
         "alignment.tsv",
     ),
-    *("series.jsonl", "unmatched.tsv"),
+    *("series.jsonl", "unmatched.tsv", "decisions.tsv", "pair.npz"),
+    *("checkpoint.safetensors", "relations.tsv", "classes.tsv"),
 )
+"""Files that are cut. Where the run has none, such as decisions, a file of another run is there."""
+
+
+ABSENT = ("decisions.tsv", "relations.tsv", "classes.tsv", "checkpoint.safetensors")
+"""Files that the run of the attacks does not have."""
 
 
 def truncation_attacks() -> Iterator[Attack]:
     """Each file of a run is cut, and each command is tried."""
     for command, needed in READERS.items():
         for file in RUN_FILES:
-            yield Attack(f"{file} is cut", cut(f"run/{file}"), command, file in needed)
+            change = written(f"run/{file}", b"source\ttarget\n")
+            if file not in ABSENT:
+                change = cut(f"run/{file}")
+            yield Attack(f"{file} is cut", change, command, file in needed)
             empty = written(f"run/{file}", b"")
             yield Attack(f"{file} is empty", empty, command, file in needed)
+
+
+NAMES = (
+    '</script><img src=x onerror="document.title=1337">',
+    "<svg onload=document.title=1337>",
+    "${document.title=1337}",
+    "\u2028\u202e\x1b[31m",
+    "__proto__",
+    '"><b onmouseover=x>',
+    "<!--<script>",
+    "javascript:document.title=1337",
+)
+"""Names that a page, a script or a terminal could take for something else."""
+
+
+def hostile_table(side: str) -> str:
+    """Return a table of entities whose ids and names are hostile."""
+    texts = [NAMES[number % len(NAMES)] for number in range(5 * len(NAMES))]
+    rows = [
+        f"{side}{number}{text}\tname {text} {number}"
+        for number, text in enumerate(texts)
+    ]
+    return "\n".join(["id\tname", *rows]) + "\n"
+
+
+def page_attacks() -> Iterator[Attack]:
+    """Attacks by names on pages. Tests with the marker ``browser`` open the pages."""
+
+    def write(place: Path) -> None:
+        for side in "xy":
+            written(f"{side}.tsv", hostile_table(side))(place)
+
+    for command in (
+        "align x.tsv y.tsv --out out",
+        "dedupe x.tsv --out out",
+        "align x.tsv y.tsv x.tsv --out out",
+    ):
+        yield Attack("hostile names", write, command)
 
 
 def environment_attacks() -> Iterator[Attack]:
@@ -441,4 +489,5 @@ def door_attacks() -> Iterator[Attack]:
     yield from merge_attacks()
     yield from output_attacks()
     yield from truncation_attacks()
+    yield from page_attacks()
     yield from environment_attacks()

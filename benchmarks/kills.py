@@ -1,8 +1,9 @@
 """Long commands that are killed at random times, and continued.
 
 ``python -m benchmarks.kills FOLDER [NUMBER [KIND ...]]`` kills each kind of work NUMBER times
-(default: 12) with SIGKILL, repeats or resumes it, and compares its files with those of work that
-was not killed. It prints a JSON object per kill. Sweeps need the extra ``joblib``.
+(default: 12), in turns with SIGKILL and SIGINT, repeats or resumes it, and compares its files with
+those of work that was not killed. It prints a JSON object per kill. Sweeps need the extra
+``joblib``.
 """
 
 import json
@@ -28,6 +29,7 @@ SMALL += (
 )
 MEMBERS = "ensemble=models ensemble.models.dual_amn=null"
 SWEEP = "run -m hydra/launcher=joblib hydra.launcher.n_jobs=2 skip_recorded=true"
+TABLES = "method=paris literals=similar tracking=none"
 WORKS = {
     "ensemble": (f"run {SMALL} {MEMBERS} hydra.run.dir=half", "run resume=half"),
     "update": ("update run --links links.tsv --complete --out half",) * 2,
@@ -41,6 +43,9 @@ WORKS = {
     "suggest": ("suggest run --out half",) * 2,
     "show": ("show run --no-open --out half/page.html",) * 2,
     "merge": ("merge run --out half/merged.nt",) * 2,
+    "dedupe": ("dedupe a.tsv --out half",) * 2,
+    "report": ("report --runs run --out half",) * 2,
+    "several": (f"align a.tsv b.tsv c.tsv {TABLES} --out half",) * 2,
     "sweep": (f"{SWEEP} {SMALL} seed=0,1,2 hydra.sweep.dir=half",) * 2,
 }
 """Commands that write the folder ``half``, and commands that continue them."""
@@ -70,6 +75,9 @@ LAST = {
     "suggest": "review.html",
     "show": "page.html",
     "merge": "merged.nt",
+    "dedupe": "dedupe.json",
+    "report": "report.html",
+    "several": "clusters.tsv",
     "sweep": "ranks.npz",
 }
 """A file that each kind of work writes near its end."""
@@ -105,7 +113,11 @@ def ended(command: str, base: Path) -> tuple[int, str]:
 
 
 def killed(
-    command: str, base: Path, seconds: float, group: bool = True
+    command: str,
+    base: Path,
+    seconds: float,
+    group: bool = True,
+    how: int = signal.SIGKILL,
 ) -> tuple[bool, float]:
     """Kill a command that long after its folder exists.
 
@@ -114,6 +126,7 @@ def killed(
         base: The current folder of the command.
         seconds: The time; infinite to let the command end.
         group: Kill all processes of the command. Otherwise workers of a sweep stay.
+        how: The signal.
 
     Returns:
         Whether it was killed, and for how long the folder existed.
@@ -122,7 +135,7 @@ def killed(
     while os.waitpid(process, os.WNOHANG) == (0, 0):
         begin = begin or (time.monotonic() if (base / "half").exists() else None)
         if begin is not None and time.monotonic() - begin >= seconds:
-            (os.killpg if group else os.kill)(process, signal.SIGKILL)
+            (os.killpg if group else os.kill)(process, how)
             os.waitpid(process, 0)
             return True, seconds
         time.sleep(0.005)
@@ -167,8 +180,9 @@ def attempts(kind: str, base: Path, number: int) -> Iterator[dict[str, Any]]:
     ).read_text()
     for attempt in range(number):
         shutil.rmtree(folder)
+        how = (signal.SIGKILL, signal.SIGINT)[attempt % 2]
         is_killed, after = killed(
-            start, base, seconds * chosen.random(), attempt % 3 < 2
+            start, base, seconds * chosen.random(), attempt % 3 < 2, how
         )
         faults = list(damaged(folder))
         is_begun = kind == "sweep" or (folder / "run.json").exists()
@@ -183,6 +197,7 @@ def attempts(kind: str, base: Path, number: int) -> Iterator[dict[str, Any]]:
         said = {
             "kind": kind,
             "killed": is_killed,
+            "signal": how.name,
             "after_s": round(after, 2),
             "status": status,
         }
@@ -197,6 +212,9 @@ def prepare(base: Path) -> None:
     rows = (base / "run" / "alignment.tsv").read_text().splitlines()[1:6]
     links = ["\t".join(row.split("\t")[:2]) for row in rows]
     (base / "links.tsv").write_text("\n".join(links) + "\n")
+    for side in "abc":
+        names = [f"{side}{number}\tName number {number // 2}" for number in range(60)]
+        (base / f"{side}.tsv").write_text("\n".join(["id\tname", *names]) + "\n")
     divided = "data=synthetic data.num_entities=300 ratio=0.3 split.num_validation=20"
     parts = (
         "run data=part data.division=division tracking=none trainer=cpu model=lightea"

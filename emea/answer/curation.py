@@ -8,9 +8,7 @@ from typing import NamedTuple
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.record.checked_files import damaged, read_file, reading, write_lines
-
-DECISIONS_FILE = "decisions.tsv"
-"""The file of a run with the decisions of a person that it follows."""
+from emea.record.file_names import DECISIONS_FILE as DECISIONS_FILE
 
 ACCEPTED, REJECTED = "accepted", "rejected"
 
@@ -123,8 +121,14 @@ def read_decisions(folder: Path) -> list[Curated]:
         # not splitlines(): a name can contain other line separators
         lines = read_file(path).decode().rstrip("\n").split("\n")
     rows = [line.split("\t") for line in lines[1:]]
-    if any(
-        len(row) != len(COLUMNS) or row[2] not in (ACCEPTED, REJECTED) for row in rows
+    # a run without decisions has no such file
+    if (
+        not rows
+        or tuple(lines[0].split("\t")) != COLUMNS
+        or any(
+            len(row) != len(COLUMNS) or row[2] not in (ACCEPTED, REJECTED)
+            for row in rows
+        )
     ):
         raise damaged(path, f"it does not consist of the columns {', '.join(COLUMNS)}")
     return [Curated(*map(restored, row)) for row in rows]

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ ANSWERS = {"yes": ACCEPTED, "no": REJECTED, "unsure": ""}
 """Answers to the question whether two entities are the same, and the decision that follows."""
 
 REQUIRED = COLUMNS[:3]
+
+MOST_COST = 1e12
+ALIKE = 0.8
+"""Similarity of a misspelt key to the right one."""
+
+KEYS = ("answer", "source", "target", "author", "date", "cost")
+"""Keys of an answer that have a meaning. Others are ignored, unless they are misspelt."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +91,10 @@ def read_decided(path: Path) -> DecidedPairs:
         where = f"{path}, line {place}"
         decided = _answered(row, where) if is_json else _listed(row, where)
         cost = row.get("cost")
-        if isinstance(cost, int | float) and math.isfinite(cost):
-            costs.append(float(cost))
+        if isinstance(cost, int | float):
+            if abs(cost) > MOST_COST:
+                raise DataError(f"{where}: cost is too large. Correct it or remove it.")
+            costs += [float(cost)] * math.isfinite(cost)
         if decided is None:
             num_open += 1
             continue
@@ -116,6 +126,11 @@ def _rows(path: Path) -> Iterable[tuple[int, Mapping[str, Any]]]:
             continue
         if not header:
             header = cells
+            twice = [name for name in COLUMNS if header.count(name) > 1]
+            if twice:
+                raise DataError(
+                    f"{path} has more than one column {twice[0]}. Remove the others."
+                )
             if not set(REQUIRED) <= set(header):
                 raise DataError(
                     f"{path} has no decisions: its first line must name the columns "
@@ -152,6 +167,10 @@ def _listed(row: Mapping[str, Any], where: str) -> Curated | None:
 
 
 def _answered(row: Mapping[str, Any], where: str) -> Curated | None:
+    for key in KEYS:
+        others = [one for one in row if one not in KEYS]
+        if key not in row and (misspelt := get_close_matches(key, others, 1, ALIKE)):
+            raise DataError(f"{where}: the key {misspelt[0]!r} must be {key!r}.")
     answer = str(row.get("answer") or "unsure").strip(" .").casefold()
     if answer not in ANSWERS:
         raise DataError(

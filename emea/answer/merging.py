@@ -10,7 +10,7 @@ import numpy as np
 
 from emea.data.attributes import Kind
 from emea.data.entity_kinds import OWL, is_blank
-from emea.data.formats.tab_file import read_bytes
+from emea.data.formats.tab_file import number_of, read_bytes
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.names import IRI_NAME, cell, entity_iri, entity_title
@@ -72,7 +72,7 @@ def _match(line: str, number: int, width: int) -> Match:
     if len(cells) != width:
         raise ValueError(f"line {number} has {len(cells)} columns instead of {width}")
     source, target, text = cells[: len(COLUMNS)]
-    prob = float(text)
+    prob = number_of(text)
     if not 0 <= prob <= 1:  # NaN is not, either
         raise ValueError(f"the probability in line {number} is {text}")
     return source, target, prob

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -45,11 +46,21 @@ FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
 """Files that a run may have written before its record; a killed run leaves them."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Reports that standard output cannot be written. argparse ignores it and ends with 0."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file is sys.stdout and file is not None:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
+
+
 def command_parser(
     name: str, description: str, examples: str = ""
 ) -> argparse.ArgumentParser:
     """Return the parser of a command; its help may end with examples."""
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=f"emea {name}",
         description=description,
         epilog=examples,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from emea.cli.arguments import add_force_argument, command_parser
 from emea.errors import writing
-from emea.record.outputs import locked_file
+from emea.record.outputs import PAGE, locked_file
 from emea.runtime.console import say
 
 DESCRIPTION = """Compares finished runs with the first one: settings that differ, metrics side by
@@ -38,9 +38,9 @@ def main(arguments: Sequence[str]) -> int:
     add_force_argument(parser)
     options = parser.parse_args(arguments)
     with ExitStack() as locks:
-        for path in (options.csv, options.html):
+        for path, kind in ((options.csv, ""), (options.html, PAGE)):
             if path is not None:
-                locks.enter_context(locked_file(path, options.force))
+                locks.enter_context(locked_file(path, options.force, kind=kind))
         _compare(options)
     return 0
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from emea.cli.arguments import add_force_argument, run_options, run_parser
 from emea.errors import DataError, writing
 from emea.record.checked_files import write_atomic
-from emea.record.outputs import locked_file
+from emea.record.outputs import EXPLANATIONS, PAGE, locked_file
 from emea.runtime.console import say, terminal
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
         raise DataError("--json and --html name the same file. Choose two files.")
     with ExitStack() as stack:
         for file in files:
-            stack.enter_context(locked_file(file, options.force))
+            kind = PAGE if file is options.html else EXPLANATIONS
+            stack.enter_context(locked_file(file, options.force, kind=kind))
         _explain(options)
     return 0
 

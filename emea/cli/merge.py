@@ -31,6 +31,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.sources.own_files import NO_LINKS, read_own_graph
 from emea.data.sources.settings import OwnFilesSettings
 from emea.errors import UserError, writing
+from emea.record import outputs
 from emea.record.checked_files import write_lines
 from emea.record.outputs import locked_file
 from emea.record.pair_file import pair_of_run
@@ -92,12 +93,17 @@ def main(arguments: Sequence[str]) -> int:
     add_force_argument(parser)
     options = run_options(parser, arguments)
     file: Path = options.out or options.run / "merged.nt"
-    with locked_file(file, options.force, is_default=options.out is None):
-        _merge(options, file)
+    is_default = options.out is None
+    rest = file.with_name(f"{file.stem}{LEFT_OUT}")
+    with (
+        locked_file(file, options.force, is_default, kind=outputs.MERGED),
+        locked_file(rest, options.force, is_default, kind=outputs.LEFT_OUT),
+    ):
+        _merge(options, file, rest)
     return 0
 
 
-def _merge(options: argparse.Namespace, file: Path) -> None:
+def _merge(options: argparse.Namespace, file: Path, rest: Path) -> None:
     """Write the merged graph, and print how many matches it contains."""
     alignment: Path = options.alignment or options.run / ALIGNMENT_FILE
     checksum = recorded_checksum(alignment)
@@ -109,14 +115,12 @@ def _merge(options: argparse.Namespace, file: Path) -> None:
     known = known_matches(alignment, found, stored)
     threshold = options.threshold
     if threshold is None:
-        threshold = max(
-            LEAST_PROB, read_metrics(options.run)["export"]["threshold"] or 0.0
-        )
+        export = read_metrics(options.run, is_complete=True)["export"]
+        threshold = max(LEAST_PROB, export["threshold"] or 0.0)
     pair = _whole(stored, config)
     matches, left_out = chosen_matches(known, threshold, stored.cardinality)
     with writing(file):
         write_lines(file, chain([MARK], merged_lines(pair, matches)))
-    rest = file.with_name(f"{file.stem}{LEFT_OUT}")
     with writing(rest):
         # a list of an earlier time does not fit this file
         rest.unlink(missing_ok=True)

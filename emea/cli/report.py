@@ -22,6 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     add_force_argument(parser)
     options = parser.parse_args(arguments)
     # imported here, so that --help answers at once
+    from emea.record import outputs
     from emea.record.outputs import check_file
     from emea.record.sync import RUNS
     from emea.results.own_runs import PAGE, TABLE, write_own_runs
@@ -38,8 +39,8 @@ def main(arguments: Sequence[str]) -> int:
     out = options.out
     check_no_link(out)
     check_no_link(out / "runs")
-    for name in (PAGE, TABLE):
-        check_file(out / name, options.force)
+    for name, kind in ((PAGE, outputs.PAGE), (TABLE, outputs.RUNS)):
+        check_file(out / name, options.force, kind=kind)
     write_own_runs(runs, out)
     number = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     say(f"{number}: wrote {out / PAGE}")

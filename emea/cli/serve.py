@@ -18,6 +18,7 @@ from emea.cli.arguments import (
     run_parser,
 )
 from emea.errors import UserError
+from emea.record import outputs
 from emea.record.outputs import locked_file
 from emea.runtime.console import say
 from emea.runtime.signals import signals_as_interrupt
@@ -52,7 +53,9 @@ def main(arguments: Sequence[str]) -> int:
                 f"--origin must be an origin such as https://refine.example.org, got {origin}."
             )
     place: Path = options.out or options.run / DECISIONS
-    with locked_file(place, options.force, is_default=options.out is None):
+    with locked_file(
+        place, options.force, is_default=options.out is None, kind=outputs.DECISIONS
+    ):
         _serve(options, place)
     return 0
 

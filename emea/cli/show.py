@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.cli.arguments import add_force_argument, run_options, run_parser
-from emea.record.outputs import locked_file
+from emea.record.outputs import PAGE, locked_file
 from emea.runtime.console import say
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     add_force_argument(parser)
     options = run_options(parser, arguments)
     place: Path = options.out or options.run / PAGE_FILE
-    with locked_file(place, options.force, is_default=options.out is None):
+    with locked_file(place, options.force, is_default=options.out is None, kind=PAGE):
         # torch is imported after the command line and the folder were checked.
         from emea.explain.explainer import Explainer
         from emea.run.finished_run import load_run

@@ -38,7 +38,7 @@ from emea.data.names import Prefixes
 from emea.data.sources.own_files import NO_LINKS, read_own_graph, resolved_links
 from emea.data.sources.settings import OwnFilesSettings
 from emea.errors import UserError
-from emea.record.run_folder import LOG_FILE
+from emea.record.run_folder import LOG_FILE, record_checksums
 from emea.runtime.console import logged, say
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder / LOG_FILE):
         run = load_run(options.run, options.trust)
-        given = None if options.decisions is None else read_decided(options.decisions)
+        given = _given(options.decisions)
         with reading_limits(typed(ReadingLimits, run.config.data.get("limits"))):
             update = _read(options, run, given)
         began = time.perf_counter()
@@ -105,6 +105,7 @@ def main(arguments: Sequence[str]) -> int:
             decisions=decisions,
         )
         write_decisions(folder, decisions)
+        record_checksums(folder)
     decided = (
         named_pairs(update.pair, one)
         for one in (update.pair.rejected, update.split.train)
@@ -125,6 +126,20 @@ def main(arguments: Sequence[str]) -> int:
     lines = [*decision_lines(update, before), *answer_lines(given)]
     say("\n".join([*lines, *_lines(summary, folder)]))
     return 0
+
+
+def _given(file: Path | None) -> DecidedPairs | None:
+    """Return the decisions of a file.
+
+    Raises:
+        UserError: It has neither decisions nor questions.
+    """
+    found = None if file is None else read_decided(file)
+    if found is not None and not (found.decisions or found.num_open):
+        raise UserError(
+            f"{file} has no decisions. Add a line with a source, a target and a decision."
+        )
+    return found
 
 
 def _updated(

@@ -149,9 +149,7 @@ def _parts(listed: Any) -> tuple[PartRecord, ...]:
         raise ValueError("it lists no parts")
     if not all(isinstance(one, dict) for one in listed):
         raise ValueError("one of its parts is not a record")
-    parts = tuple(
-        parsed_record(PartRecord, {"entities": None, **one}) for one in listed
-    )
+    parts = tuple(parsed_record(PartRecord, _with_entities(one)) for one in listed)
     sizes = [
         size for one in parts for size in asdict(one).values() if isinstance(size, int)
     ]
@@ -160,6 +158,17 @@ def _parts(listed: Any) -> tuple[PartRecord, ...]:
     if len({one.checksum for one in parts}) < len(parts):
         raise ValueError("two of its parts have the same checksum")
     return parts
+
+
+def _with_entities(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a part; those of earlier versions lack the checksum of its entities.
+
+    Raises:
+        ValueError: If it has the key without a checksum.
+    """
+    if part.get("entities", "") is None:
+        raise ValueError("one of its parts has no checksum of its entities")
+    return {"entities": None, **part}
 
 
 def part_folder(division: Path, number: int) -> Path:

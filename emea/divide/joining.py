@@ -42,6 +42,7 @@ from emea.record.checked_files import BackgroundWriter, digest
 from emea.record.run_folder import (
     BELIEFS_FILE,
     answered_entry,
+    check_files,
     read_config,
     read_metrics,
 )
@@ -188,6 +189,7 @@ class JoinedRun:
             part = read_graphs(self.division, run.number)
             entities = read_entities(self.division, run.number, sizes)
             neural, joint, *_ = read_beliefs(run.folder / BELIEFS_FILE, part)
+            check_files(run.folder, read_metrics(run.folder))
             for beliefs, found in ((neural, of_neural), (joint, of_joint)):
                 if beliefs is not None:
                     found.append(JudgedPairs.of(entities, beliefs))
@@ -287,20 +289,21 @@ class JoinedRun:
 
     def _of_parts(self) -> Numbers:
         """Return the mean weights of the rules, and time and memory of the runs of the parts."""
-        metrics = [read_metrics(one.folder) for one in self.runs]
+        metrics = [read_metrics(one.folder, is_complete=True) for one in self.runs]
         weights: dict[
             str, list[float]
         ] = {}  # runs of several methods have different rules
         for one in metrics:
             for name, weight in (answered_entry(one).get("weights") or {}).items():
-                weights.setdefault(name, []).append(weight)
+                if weight is not None:  # JSON has no NaN
+                    weights.setdefault(name, []).append(weight)
         return {
             "weights": {name: fmean(some) for name, some in weights.items()},
             "parts": [
                 {
                     "part": run.number,
                     "seconds": one["seconds"]["total"],
-                    "peak_memory_mb": one["peak_memory_mb"],
+                    "peak_memory_mb": one.get("peak_memory_mb"),
                 }
                 for run, one in zip(self.runs, metrics, strict=True)
             ],

@@ -191,7 +191,7 @@ def _facts(metrics: Any, with_test: bool) -> dict[str, str]:
         "Links": f"{given}, {links['test']:,} for test" if with_test else given,
         "Matches": f"{export['num_answered']:,} found, {export['num_unmatched']:,} sources without",
     }
-    if "counterparts" in metrics:
+    if metrics.get("counterparts"):
         share = metrics["counterparts"]["source"]
         facts["With a counterpart"] = (
             f"about {share['value']:.0%} of the source entities without a given link (95% interval "

@@ -125,7 +125,7 @@ def packed(content: Json, most_bytes: int = MOST_BYTES) -> str:
 def shown_settings(run: FinishedRun) -> ExportSettings:
     """Return the run's settings with its threshold, which is not chosen again; 1 if none fits."""
     export = run.metrics["export"]
-    nothing = 1.0 if export["reached"] is False else 0.0
+    nothing = 1.0 if export.get("reached") is False else 0.0
     return with_given(run.settings.own.export, threshold=export["threshold"] or nothing)
 
 

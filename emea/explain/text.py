@@ -35,7 +35,10 @@ def json_text(run: FinishedRun, explanations: list[Explanation]) -> str:
     )
     value = {
         "schema": SCHEMA,
-        "run": {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}},
+        "run": {
+            "folder": run.folder.name,
+            **{key: run.metrics.get(key) for key in keys},
+        },
         "explanations": [
             {"is_matched": one.is_matched, **asdict(one, dict_factory=_without_empty)}
             for one in explanations

@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -42,10 +43,17 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}" + re.escape(SUFFIX))
 """Names of temporary files; others that end in the same way belong to the user."""
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of killed writers; no other process may write to the folder."""
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove the temporary files of killed writers; no other process may write to the folder.
+
+    Args:
+        folder: The folder.
+        name: The only file whose temporary files are removed, and which no other process writes;
+            all by default.
+    """
     for path in folder.glob(f".*{SUFFIX}"):
-        if TEMPORARY.fullmatch(path.name):
+        is_of_file = not name or path.name[1:].rsplit(".", 2)[0] == name
+        if is_of_file and TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
@@ -107,7 +115,7 @@ def json_object(text: bytes) -> dict[str, Any]:
         ValueError: If the text is not a JSON object; the message says why.
     """
     try:
-        content = json.loads(text.decode())
+        content = json.loads(text.decode(), object_pairs_hook=_distinct)
         # an escape can be half of a surrogate pair, which cannot be encoded
         json.dumps(content, ensure_ascii=False).encode()
     except RecursionError as error:
@@ -115,6 +123,15 @@ def json_object(text: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("it contains no JSON object")
     return content
+
+
+def _distinct(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object whose keys differ; other readers disagree about which one counts."""
+    found = dict(items)
+    if len(found) < len(items):
+        counts = Counter(key for key, _ in items)
+        raise ValueError(f"the key {counts.most_common(1)[0][0]!r} occurs twice")
+    return found
 
 
 KEY = "sha256"

@@ -9,41 +9,49 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from emea.config.paths import check_no_link
 from emea.errors import DataError, UserError, writing
 from emea.record.checked_files import remove_leftovers
+from emea.record.file_names import DECISIONS_FILE
 from emea.record.run_folder import RUN_FILES
 from emea.record.run_record import LOCK_FILE, RUN_FILE
 from emea.runtime.regular_file import open_regular
 
-MARKS = (
-    rb'<meta name="generator" content="emea"',
-    rb"\A# Merged by emea\b",
-    rb"\A# Your runs\n",
-    rb"\Asource\ttarget\tdecision\tauthor\tdate\n",
-    rb'\A\{\s*"schema": \d+,\s*"run": \{\s*"folder": ',
-)
-"""What files that emea wrote contain near their beginning."""
+PAGE, MERGED, LEFT_OUT, RUNS = "page", "merged graph", "left out", "runs"
+DECISIONS, EXPLANATIONS = "decisions", "explanations"
+MARKS = {
+    PAGE: rb'<meta name="generator" content="emea"',
+    MERGED: rb"\A# Merged by emea\b",
+    LEFT_OUT: rb"\Asource\ttarget\tprobability\treason\n",
+    RUNS: rb"\A# Your runs\n",
+    DECISIONS: rb"\Asource\ttarget\tdecision\tauthor\tdate\n",
+    EXPLANATIONS: rb'\A\{\s*"schema": \d+,\s*"run": \{\s*"folder": ',
+}
+"""What each kind of file that emea wrote contains near its beginning. A command replaces its own
+kind only: decisions are the work of a person."""
 
 MARKED_BYTES = 4096
 
 DIVISION_FILES = {"division.json", "config.yaml", "pair.npz", "entities.npz"}
-DECISIONS_FILE = "decisions.tsv"
 RECORDS = (RUN_FILE, "division.json", "entities.npz")
 """Files of which one is in each folder of a run, of a division and of a part."""
 
 
-def check_file(path: Path, force: bool = False, is_default: bool = False) -> None:
+def check_file(
+    path: Path, force: bool = False, is_default: bool = False, *, kind: str = ""
+) -> None:
     """Raise an error if a command must not write a file.
 
     Args:
         path: The file.
         force: Whether the user allows to replace a file that emea did not write.
         is_default: Whether the user did not name the file. Then it belongs to emea.
+        kind: What the command writes, a key of ``MARKS``. It replaces such a file without
+            ``force``.
 
     Raises:
         DataError: It is a link, device, pipe or folder, belongs to a run or a division, or contains
@@ -55,7 +63,7 @@ def check_file(path: Path, force: bool = False, is_default: bool = False) -> Non
             f"{path} belongs to a run or a division, whose files cannot be replaced. Choose another"
             " file with another name."
         )
-    if force or is_default or not path.exists() or _is_own(path):
+    if force or is_default or not path.exists() or _is_own(path, kind):
         return
     raise DataError(
         f"{path} exists and was not written by emea. Choose another file, or replace it with "
@@ -74,16 +82,29 @@ def _check_kind(path: Path) -> None:
         raise DataError(
             f"{path} cannot be written: {reason}. Choose another place."
         ) from error
-    if stat.S_ISLNK(mode):
+    if stat.S_ISLNK(mode) and not _is_device(path):
         raise DataError(
             f"{path} is a symbolic link. Remove it, or name the file itself: {path.resolve()}."
         )
     if stat.S_ISDIR(mode):
         raise DataError(f"{path} is a folder. Name a file.")
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(mode) or _is_device(path):
         raise DataError(
             f"{path} is a pipe, socket or device, which is not replaced. Name a file."
         )
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether a path belongs to the system, as ``/dev/stdout``, or leads to a device."""
+    place = path.absolute()
+    is_of_system = place.is_relative_to("/dev") or place.is_relative_to("/proc")
+    if is_of_system and not place.is_relative_to("/dev/shm"):  # files in memory
+        return True
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _is_recorded(path: Path) -> bool:
@@ -98,26 +119,29 @@ def _is_recorded(path: Path) -> bool:
     )
 
 
-def _is_own(path: Path) -> bool:
-    with open_regular(path) as file:
+def _is_own(path: Path, kind: str) -> bool:
+    """Return whether emea wrote a file of this kind."""
+    with writing(path), open_regular(path) as file:
         start = file.read(MARKED_BYTES)
-    return any(re.search(mark, start) for mark in MARKS)
+    return kind in MARKS and re.search(MARKS[kind], start) is not None
 
 
 @contextmanager
 def locked_file(
-    path: Path, force: bool = False, is_default: bool = False
+    path: Path, force: bool = False, is_default: bool = False, *, kind: str = ""
 ) -> Iterator[None]:
     """Check a file of results, and lock it while a command computes and writes it.
 
-    Folders that are missing are created, and removed again if nothing was written.
+    Folders that are missing are created, and removed again if nothing was written. What a killed
+    command left of the file is removed. The arguments are those of `check_file`.
 
     Raises:
         UserError: The file must not be written (`check_file`), another command writes it, or its
             folder is not writable.
     """
-    check_file(path, force, is_default)
+    check_file(path, force, is_default, kind=kind)
     with _folder(path.parent, path), _locked(path.parent / f".{path.name}.lock", path):
+        remove_leftovers(path.parent, path.name)
         yield
 
 
@@ -153,7 +177,18 @@ def locked_results(
             f"{folder / found[0]} exists and was not written by emea. Choose another --out folder, "
             "or replace it with --force."
         )
-    with _folder(folder, folder), _locked(folder / LOCK_FILE, folder):
+    # files without a record can be replaced by the next command if the lock is still there
+    is_new = is_own or not found
+
+    def is_begun() -> bool:
+        is_recorded = (folder / record).is_file()
+        return is_new and not is_recorded and any(map(os.path.lexists, places))
+
+    places = [folder / name for name in names]
+    with (
+        _folder(folder, folder),
+        _locked(folder / LOCK_FILE, folder, keeps_after_error=is_begun),
+    ):
         remove_leftovers(folder)
         yield
 
@@ -181,12 +216,15 @@ def _folder(folder: Path, place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(lock: Path, place: Path) -> Iterator[None]:
+def _locked(
+    lock: Path, place: Path, keeps_after_error: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
     """Hold a lock, whose file is removed at the end.
 
     Args:
         lock: The file of the lock.
         place: What error messages name.
+        keeps_after_error: Returns whether the file stays after an error, as after a kill.
     """
     from filelock import FileLock, Timeout
 
@@ -199,10 +237,15 @@ def _locked(lock: Path, place: Path) -> Iterator[None]:
                 f"{place} is in use by another command. Wait until it ends, or choose another "
                 "--out."
             ) from error
+    is_kept = False
     try:
         yield
+    except BaseException:
+        is_kept = keeps_after_error()
+        raise
     finally:
         # while the lock is held: who has opened the file before notices that it is gone
-        with suppress(OSError):
-            lock.unlink()
+        if not is_kept:
+            with suppress(OSError):
+                lock.unlink()
         held.release()

@@ -22,10 +22,13 @@ from emea.record.checked_files import (
     read_file,
     sha256,
     write_checked_arrays,
+    write_checked_json,
     write_checked_yaml,
 )
 from emea.record.file_names import ALIGNMENT_FILE as ALIGNMENT_FILE
 from emea.record.file_names import CHECKPOINT_FILE as CHECKPOINT_FILE
+from emea.record.file_names import DECISIONS_FILE as DECISIONS_FILE
+from emea.record.metrics_schema import check_complete, check_values
 from emea.record.store_uri import absolute_uri
 
 if TYPE_CHECKING:
@@ -100,13 +103,22 @@ def read_yaml(path: Path) -> DictConfig | ListConfig:
         raise damaged(path, str(error)) from error
 
 
-def read_metrics(folder: Path) -> dict[str, Any]:
-    """Read all numbers of a run.
+def read_metrics(folder: Path, is_complete: bool = False) -> dict[str, Any]:
+    """Read all numbers of a run, and check the types of those that commands use.
+
+    Args:
+        folder: The folder of the run.
+        is_complete: Whether the numbers that each finished run has must be there.
 
     Raises:
         DataError: If the file is missing or damaged.
     """
-    return read_checked_json(folder / METRICS_FILE)
+    path = folder / METRICS_FILE
+    metrics = read_checked_json(path)
+    check_values(path, metrics)
+    if is_complete:
+        check_complete(path, metrics)
+    return metrics
 
 
 ALIGNMENT_CHECKSUM = "alignment_sha256"
@@ -116,6 +128,48 @@ ALIGNMENT_CHECKSUM = "alignment_sha256"
 def alignment_checksum(folder: Path) -> dict[str, str]:
     """Return the entry with the checksum of the alignment that was written to a folder."""
     return {ALIGNMENT_CHECKSUM: sha256(read_file(folder / ALIGNMENT_FILE))}
+
+
+BELIEFS_CHECKSUM, DECISIONS_CHECKSUM = "beliefs_sha256", "decisions_sha256"
+"""Keys of the metrics that have the checksums of further files; null if the run has no such file.
+They bind the files to the run. Runs of earlier versions have none."""
+
+
+def file_checksums(folder: Path) -> dict[str, str | None]:
+    """Return the entries with the checksums of the files that belong to the metrics of a run."""
+    named = {BELIEFS_CHECKSUM: BELIEFS_FILE, DECISIONS_CHECKSUM: DECISIONS_FILE}
+    return {
+        key: sha256(read_file(folder / name)) if (folder / name).exists() else None
+        for key, name in named.items()
+    }
+
+
+def record_checksums(folder: Path) -> None:
+    """Write the checksums into the metrics of a finished run, some of whose files were replaced."""
+    path = folder / METRICS_FILE
+    metrics = read_checked_json(path)
+    found = {**metrics, **file_checksums(folder)}
+    if found != metrics:
+        write_checked_json(path, found)
+
+
+def check_files(folder: Path, metrics: Mapping[str, Any]) -> None:
+    """Raise an error if a file of a run is not the one that the run wrote.
+
+    Args:
+        folder: The folder of the run.
+        metrics: Its metrics.
+
+    Raises:
+        DataError: One has another checksum, or is missing.
+    """
+    for key, found in file_checksums(folder).items():
+        if key in metrics and metrics[key] != found:
+            name = BELIEFS_FILE if key == BELIEFS_CHECKSUM else DECISIONS_FILE
+            problem = (
+                "it is missing" if found is None else "it is not the file of this run"
+            )
+            raise damaged(folder / name, problem)
 
 
 def recorded_checksum(alignment: Path) -> str | None:

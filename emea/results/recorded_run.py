@@ -94,8 +94,8 @@ def number_at(metrics: Mapping[str, Any], path: str) -> float | None:
 
 def load_record(folder: Path) -> RecordedRun:
     """Read a run folder."""
-    metrics = read_metrics(folder)
     header = {**read_run_file(folder), **asdict(read_header(folder))}
+    metrics = read_metrics(folder)
     name = str(header.get("name", ""))
     study = str(header["params"].get("study", ""))
     has_ranks = (folder / RANKS_FILE).exists()

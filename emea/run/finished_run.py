@@ -32,9 +32,9 @@ from emea.record.run_folder import (
     BELIEFS_FILE,
     CONFIG_FILE,
     LOG_FILE,
-    METRICS_FILE,
     PAIR_FILE,
     RANKS_FILE,
+    check_files,
     read_config,
     read_metrics,
 )
@@ -140,8 +140,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
             f"The data of {pair.name} changed since the run in {folder}. Restore the files or run "
             "it again."
         )
-    metrics = read_metrics(folder)
-    _check_metrics(folder, metrics)
+    metrics = read_metrics(folder, is_complete=True)
     split = draw_split(settings, pair)
     neural, joint, labels, votes = read_beliefs(folder / BELIEFS_FILE, pair)
     if neural is None and settings.uses("em"):
@@ -149,6 +148,8 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
             f"{folder / BELIEFS_FILE} is damaged: it lacks the neural model's beliefs"
         )
     check_parts(folder, split, labels.numpy())
+    decisions = read_decisions(folder)
+    check_files(folder, metrics)
     return FinishedRun(
         folder,
         header,
@@ -160,7 +161,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
         joint,
         labels,
         votes=votes,
-        decisions=read_decisions(folder),
+        decisions=decisions,
         run_config=settings,
     )
 
@@ -219,24 +220,6 @@ def _known_settings(folder: Path, config: DictConfig) -> tuple[DictConfig, RunCo
         ) from error
 
 
-def _check_metrics(folder: Path, metrics: Numbers) -> None:
-    """Raise an error if metrics lack sections that every run has."""
-    history = metrics.get("history")
-    has_history = (
-        isinstance(history, list) and history and isinstance(history[-1], dict)
-    )
-    if not has_history or not isinstance(metrics.get("protocol"), str):
-        raise DataError(
-            f"{folder / METRICS_FILE} is damaged: it lacks the history or the protocol"
-        )
-    kept = metrics.get("kept_iteration")
-    if kept is not None and kept not in range(len(history or ())):
-        raise DataError(
-            f"{folder / METRICS_FILE} is damaged: it answers with iteration {kept}, which its "
-            "history lacks"
-        )
-
-
 Stored = tuple[Beliefs | None, Beliefs | None, Tensor, Tensor | None]
 """The beliefs of a file: neural, joint, labels and votes, as in `FinishedRun`."""
 
@@ -284,7 +267,16 @@ def _beliefs(
     )
     if not is_valid:
         raise ValueError(f"its beliefs are not about {pair.name}")
+    if not _are_distinct(targets, probs):
+        raise ValueError("an entity has the same candidate twice")
     return Beliefs(torch.from_numpy(targets), torch.from_numpy(probs))
+
+
+def _are_distinct(targets: np.ndarray, probs: np.ndarray) -> bool:
+    """Return whether each row has different candidates; empty slots have probability 0."""
+    slots = np.arange(targets.shape[1])
+    ordered = np.sort(np.where(probs > 0, targets, -1 - slots), axis=1)
+    return not bool((ordered[:, 1:] == ordered[:, :-1]).any())
 
 
 def _are_ids(ids: np.ndarray, sizes: IntArray | int) -> bool:

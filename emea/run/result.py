@@ -69,7 +69,11 @@ class RunResult(FinishedRun):
             folder, self, pair, self.decision, schema=self.schema, settings=self.export
         )
         writer.wait()
-        metrics = {**self.metrics, **run_folder.alignment_checksum(folder)}
+        metrics = {
+            **self.metrics,
+            **run_folder.alignment_checksum(folder),
+            **run_folder.file_checksums(folder),
+        }
         write_checked_json(folder / run_folder.METRICS_FILE, metrics)
 
 

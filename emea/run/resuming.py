@@ -63,7 +63,7 @@ RESULT_FILES = (
 
 FULL_DISK = (
     "The disk is full, or a file has reached a quota or the limit of its size (ulimit -f). Earlier "
-    "files are complete. Free some space, then resume the run with resume=FOLDER."
+    "files are complete. Free some space, then continue with: {}"
 )
 
 OUT_OF_MEMORY = (
@@ -212,19 +212,25 @@ def _tracked(tracker: Tracker, folder: Path, config: DictConfig) -> Iterator[Non
     except KeyboardInterrupt:
         how = "terminated" if was_terminated() else "interrupted"
         tracker.finish("KILLED", how)
-        header = read_header(folder) if is_run_folder(folder) else None
-        repeated = None if header is None else continuing_command(header)
-        command = repeated or _resume_command(folder, config)
+        command = _next_command(folder, config)
         logger.warning("The run was %s. Continue with: %s", how, command)
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            raise UserError(FULL_DISK) from error
+            command = _next_command(folder, config)
+            raise UserError(FULL_DISK.format(command)) from error
         if is_out_of_memory(error):
             raise UserError(OUT_OF_MEMORY) from error
         raise
     tracker.finish("FINISHED")
+
+
+def _next_command(folder: Path, config: DictConfig) -> str:
+    """Return the command that continues a run: it resumes the run, or joins runs again."""
+    header = read_header(folder) if is_run_folder(folder) else None
+    repeated = None if header is None else continuing_command(header)
+    return repeated or _resume_command(folder, config)
 
 
 def _resume_command(folder: Path, config: DictConfig) -> str:

@@ -292,7 +292,7 @@ def mutual_matches(run: FinishedRun) -> tuple[Tensor, Tensor]:
     As in EM, beliefs are above 0.5 if the run estimated how many entities have a counterpart.
     """
     beliefs = run.beliefs
-    least = LIKELY if "counterparts" in run.metrics else 0.0
+    least = LIKELY if run.metrics.get("counterparts") else 0.0
     probs = beliefs.probs.max(1).values
     targets = beliefs.best_targets()
     best = probs.new_zeros(run.pair.target.num_entities)

@@ -9,6 +9,8 @@ from emea.answer.curation import ACCEPTED, REJECTED, Curated
 from emea.answer.decided_pairs import read_decided, write_decided
 from emea.errors import DataError
 
+from ..mutated_files import damaged, few_or_many, fuzz
+
 DECISIONS = [
     Curated("a", "b\tc\\n", ACCEPTED, "Ada", "2026-01-02"),
     Curated("d", "é\u2028", REJECTED),
@@ -82,6 +84,26 @@ def test_authors_and_dates_of_the_file_are_kept(tmp_path: Path) -> None:
             "source\ttarget\tdecision\na\tb\taccepted\na\tb\trejected\n",
             "both accepted and rejected",
         ),
+        (
+            "d.tsv",
+            "source\ttarget\tdecision\tdecision\na\tb\taccepted\trejected\n",
+            "more than one column decision",
+        ),
+        (
+            "q.jsonl",
+            '{"source":"a","target":"b","anwser":"yes"}\n',
+            "key 'anwser' must be 'answer'",
+        ),
+        (
+            "q.jsonl",
+            '{"source":"a","target":"b","answer":"yes","answer":"no"}\n',
+            "the key 'answer' occurs twice",
+        ),
+        (
+            "q.jsonl",
+            f'{{"source":"a","target":"b","answer":"no","cost":{"9" * 400}}}\n',
+            "line 1: cost is too large",
+        ),
         ("q.jsonl", "[1]\n", "line 1: it contains no JSON object"),
         ("q.jsonl", '{"source": "a"\n', "line 1"),
         ("q.jsonl", '{"source":"a","target":"b","answer":"perhaps"}\n', "yes, no"),
@@ -94,3 +116,30 @@ def test_mistakes_name_the_line(
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=message):
         read_decided(tmp_path / name)
+
+
+FILES = {
+    "d.tsv": b"source\ttarget\tdecision\tauthor\tdate\na\tb\taccepted\tme\t2026-01-01\n"
+    b"c\td\\te\trejected\t\t\nf\tg\t\t\t\n",
+    "q.jsonl": b'{"source": "a", "target": "b", "answer": "yes", "cost": 0.25}\n'
+    b'{"source": "c", "target": "d", "answer": null, "author": "m", "question": "?"}\n'
+    b'{"source": "e", "target": "f", "answer": "No.", "date": "2026-01-01"}\n',
+}
+
+
+@few_or_many(40, 3000)
+@pytest.mark.parametrize("name", FILES)
+def test_any_decisions_are_read_or_refused(
+    tmp_path: Path, name: str, num_examples: int
+) -> None:
+    def read(content: bytes) -> None:
+        (tmp_path / name).write_bytes(content)
+        found = read_decided(tmp_path / name)
+        assert {one.decision for one in found.decisions} <= {ACCEPTED, REJECTED}
+        assert all(one.source and one.target for one in found.decisions)
+        assert len(found.places) == len(found.decisions)
+        write_decided(tmp_path / "again.tsv", found.decisions)
+        again = read_decided(tmp_path / "again.tsv")
+        assert list(again.decisions) == list(found.decisions)
+
+    fuzz(damaged(FILES[name]), read, num_examples)

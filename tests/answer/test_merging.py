@@ -1,6 +1,7 @@
 """Two graphs as one."""
 
 import io
+import os
 import shutil
 from pathlib import Path
 
@@ -148,6 +149,48 @@ PAIR = GraphPair(
     np.zeros((0, 2), dtype=np.int64),
 )
 HEADER = "source\ttarget\tprobability\n"
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "link", "folder"])
+def test_a_merge_replaces_no_file_of_the_user(
+    kind: str, small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = tmp_path / "m_left_out.tsv"
+    (tmp_path / "notes").write_text("mine")
+    match kind:
+        case "file":
+            rest.write_text("mine")
+        case "pipe":
+            os.mkfifo(rest)
+        case "link":
+            rest.symlink_to(tmp_path / "notes")
+        case "folder":
+            rest.mkdir()
+    before = rest.lstat()
+    arguments = ["merge", str(small_run), "--out", str(tmp_path / "m.nt")]
+    assert main(arguments) == 1
+    assert "m_left_out.tsv" in capsys.readouterr().err
+    assert rest.lstat() == before and not (tmp_path / "m.nt").exists()
+    assert (tmp_path / "notes").read_text() == "mine"
+    if kind == "file":
+        assert main([*arguments, "--force"]) == 0
+        assert main(arguments) == 0  # its own files are replaced
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("merged")
+    files = [str(file) for file in write_ontologies(folder)]
+    given = ["method=paris", "literals=similar", "--out", str(folder / "run")]
+    assert main(["align", *files, *given]) == 0
+    return folder / "run"
+
+
+@pytest.mark.parametrize("text", ["0_1", "\uff10.5", "1e-400x"])
+def test_a_probability_has_usual_digits(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(f"{HEADER}a\tx\t{text}\n")
+    with pytest.raises(DataError, match=r"cannot be read as an alignment\.tsv"):
+        read_matches(tmp_path / "a.tsv", is_own=False)
 
 
 def test_matches_have_the_names_of_the_graphs(tmp_path: Path) -> None:

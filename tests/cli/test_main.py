@@ -185,8 +185,9 @@ def emea_process(shell: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(
     not Path("/dev/full").exists(), reason="the system has no full device"
 )
-def test_a_full_output_is_one_sentence(tmp_path: Path) -> None:
-    done = emea_process("emea --help > /dev/full", tmp_path)
+@pytest.mark.parametrize("command", ["", "merge", "align"])
+def test_a_full_output_is_one_sentence(command: str, tmp_path: Path) -> None:
+    done = emea_process(f"emea {command} --help > /dev/full", tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith(
         "error: Standard output cannot be written: No space left"

@@ -181,6 +181,7 @@ def test_a_wrong_record_is_one_sentence(change: dict[str, Any], division: Path) 
         {"checksum": {}},
         {"checksum": 1},
         {"entities": 1},
+        {"entities": None},
         {"num_source": "1"},
         {"num_source": -1},
         {"num_train": None},

@@ -236,6 +236,9 @@ def test_reports_refuse_damaged_records(params: object, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="its 'params' cannot be used"):
             load_record_folders([tmp_path])
     else:
+        with pytest.raises(UserError, match="its num_links is not an object"):
+            load_record_folders([tmp_path])
+        written("metrics.json", '{"data": "d", "final": null}')(tmp_path)
         write_own_runs(load_record_folders([tmp_path]), tmp_path / "report")
 
 

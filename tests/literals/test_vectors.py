@@ -360,3 +360,18 @@ def test_a_run_without_links_uses_vectors_and_writes_its_own(tmp_path: Path) -> 
         assert (
             load_run(tmp_path / f"saved{len(known)}").config.literals.name == "similar"
         )
+
+
+@pytest.mark.parametrize("factor", [1e37, 1e-37, 1e-42, 1e-20])
+def test_the_length_of_vectors_has_no_meaning(factor: float, tmp_path: Path) -> None:
+    """Squares of very large or small numbers would be infinite or 0."""
+    values = vectors_of()[0].astype(np.float64)
+    with np.errstate(under="ignore"):
+        path = write_npy(tmp_path / "v.npy", (values * factor).astype("f4"), NAMES)
+    found = read_vectors(path, NAMES).values
+    lengths = np.linalg.norm(found, axis=1)
+    assert np.isfinite(lengths).all() and (lengths > 0.5).all()
+    cosines = (found * values).sum(1) / lengths / np.linalg.norm(values, axis=1)
+    assert (cosines > 0.999).all()
+    usual = write_npy(tmp_path / "u.npy", values.astype("f4"), NAMES)
+    assert (read_vectors(usual, NAMES).values == values.astype("f4")).all()

@@ -1,12 +1,22 @@
 """What commands may write, and what they refuse to replace."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from emea.errors import DataError, UserError
-from emea.record.outputs import check_file, locked_file, locked_results
+from emea.record import outputs
+from emea.record.outputs import (
+    DECISIONS,
+    MARKS,
+    MERGED,
+    PAGE,
+    check_file,
+    locked_file,
+    locked_results,
+)
 from emea.results.page import html_document
 
 NAMES = ("alignment.tsv", "prediction.json")
@@ -60,9 +70,69 @@ def test_files_of_the_user_are_only_replaced_by_force(tmp_path: Path) -> None:
     check_file(path, force=True)
     check_file(path, is_default=True)
     path.write_text(html_document("t", "b", "s"))
-    check_file(path)
+    check_file(path, kind=PAGE)
     path.write_text("# Merged by emea: both\n")
-    check_file(path)
+    check_file(path, kind=MERGED)
+
+
+def test_a_command_replaces_its_own_kind_of_file_only(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.tsv"
+    path.write_text("source\ttarget\tdecision\tauthor\tdate\na\tb\trejected\tme\t\n")
+    check_file(path, kind=DECISIONS)
+    for kind in {*MARKS, ""} - {DECISIONS}:
+        with pytest.raises(DataError, match="was not written by emea"):
+            check_file(path, kind=kind)
+
+
+def test_a_file_that_cannot_be_read_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("x")
+
+    def failing(_: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(outputs, "open_regular", failing)
+    with pytest.raises(DataError, match=r"page\.html cannot be written: Input/output"):
+        check_file(path, kind=PAGE)
+
+
+@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "/proc/self/mem"])
+def test_files_of_the_system_are_devices(place: str) -> None:
+    with pytest.raises(DataError, match="is a pipe, socket or device"):
+        check_file(Path(place), kind=PAGE)
+
+
+def test_what_a_killed_command_left_is_removed(tmp_path: Path) -> None:
+    digits = "0123456789abcdef"
+    for name in (f".m.nt.{digits}.tmp", f".other.nt.{digits}.tmp", ".m.nt.mine.tmp"):
+        (tmp_path / name).touch()
+    with locked_file(tmp_path / "m.nt"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == [".m.nt.mine.tmp", f".other.nt.{digits}.tmp"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_interrupted_command_can_be_repeated(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    with pytest.raises(error), locked_results(tmp_path / "p", NAMES[1], NAMES):
+        (tmp_path / "p" / NAMES[0]).write_text("half")
+        raise error
+    with locked_results(tmp_path / "p", NAMES[1], NAMES):
+        (tmp_path / "p" / NAMES[1]).write_text("{}")
+    assert sorted(os.listdir(tmp_path / "p")) == sorted(NAMES)
+    # files of the user, which were replaced by force, are not left to the next command
+    (tmp_path / "q").mkdir()
+    (tmp_path / "q" / NAMES[0]).write_text("mine")
+    with pytest.raises(error), locked_results(tmp_path / "q", NAMES[1], NAMES, True):
+        raise error
+    with (
+        pytest.raises(DataError, match="was not written by emea"),
+        locked_results(tmp_path / "q", NAMES[1], NAMES),
+    ):
+        pass
 
 
 def test_two_commands_do_not_write_the_same_file(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ import torch
 import yaml
 from omegaconf import DictConfig
 
+from emea.answer.curation import Curated, write_decisions
 from emea.errors import ConfigError, DataError, UserError
+from emea.record.checked_files import read_checked_arrays, write_checked_arrays
+from emea.record.run_folder import record_checksums
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
 
@@ -189,4 +192,58 @@ def test_a_config_without_a_group_is_reported(folder: Path, group: str) -> None:
     with pytest.raises(
         DataError, match=rf"config\.yaml has no {group}\. The file is damaged"
     ):
+        load_run(folder)
+
+
+def rewritten_beliefs(folder: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Change the candidates of the beliefs, and write a valid checksum."""
+    path = folder / "beliefs.npz"
+    arrays = read_checked_arrays(path)
+    arrays["targets"] = change(arrays["targets"])
+    write_checked_arrays(path, **arrays)
+
+
+def test_beliefs_are_those_of_the_run(folder: Path) -> None:
+    rewritten_beliefs(folder, lambda targets: targets[:, ::-1].copy())
+    with pytest.raises(DataError, match=r"beliefs\.npz .*not the file of this run"):
+        load_run(folder)
+    record_checksums(folder)
+    load_run(folder)
+
+
+def test_an_entity_has_each_candidate_once(folder: Path) -> None:
+    def repeated(targets: np.ndarray) -> np.ndarray:
+        targets = targets.copy()
+        targets[:, 1] = targets[:, 0]
+        return targets
+
+    rewritten_beliefs(folder, repeated)
+    with pytest.raises(DataError, match="has the same candidate twice"):
+        load_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "does not consist of the columns"),
+        ("source\ttarget\tdecision\tauthor\tdate\n", "does not consist of the col"),
+        ("a\tb\tc\td\te\nx\ty\taccepted\t\t\n", "does not consist of the columns"),
+        (
+            "source\ttarget\tdecision\tauthor\tdate\nx\ty\trejected\t\t\n",
+            "not the file of this run",
+        ),
+        (None, "it is missing"),
+    ],
+)
+def test_decisions_are_those_of_the_run(
+    folder: Path, content: str | None, sentence: str
+) -> None:
+    one = Curated("a", "b", "accepted", "me", "2026-01-01")
+    write_decisions(folder, [one])
+    record_checksums(folder)
+    assert list(load_run(folder).decisions) == [one]
+    write_decisions(folder, [])
+    if content is not None:
+        (folder / "decisions.tsv").write_text(content)
+    with pytest.raises(DataError, match=rf"decisions\.tsv is damaged: .*{sentence}"):
         load_run(folder)

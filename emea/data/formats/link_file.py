@@ -27,6 +27,7 @@ from emea.data.formats.rdf import (
     statements,
 )
 from emea.data.formats.rows import lines, name_problem, rows, wanted_cells
+from emea.data.formats.tab_file import number_of
 from emea.data.formats.triple_collector import SAME_AS
 from emea.data.links import LinkListing
 from emea.data.names import Prefixes
@@ -45,6 +46,15 @@ LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right
 """Column names for the two entities that a header may use."""
 
 
+DECISION = "decision"
+STATEMENTS = tuple(
+    form
+    for name in (DECISION, "probability", "confidence", "measure")
+    for form in (name, name.capitalize(), name.upper())
+)
+"""Columns of a table that may deny a link."""
+
+
 def read_link_file(
     path: Path,
     given_format: str | None = None,
@@ -53,7 +63,8 @@ def read_link_file(
 ) -> LinkListing:
     r"""Read the links of a file.
 
-    A table has two columns, or a header that names the two among others. A table with the columns
+    A table has two columns, or a header that names the two among others. Pairs that its column
+    ``decision`` does not accept, or whose probability is 0, are not links. A table with the columns
     ``subject_id`` and ``object_id`` is read as SSSOM, with tabs or commas as separators. In RDF
     every ``owl:sameAs`` triple is a link, and its subject may belong to either graph. So is every
     ``owl:equivalentClass``, ``owl:equivalentProperty`` or ``skos:exactMatch`` triple of two IRIs.
@@ -99,10 +110,49 @@ def read_link_table(file: InputFile) -> LinkListing:
     """Read the links of a table, which may be in the format SSSOM."""
     if (separated := sssom_format(file.path, file.format)) is not None:
         return read_sssom(file.path, separated, file.bad)
-    rows = list(wanted_cells(file.path, file.format, LINK_COLUMNS, file.bad))
-    links = [(row.cells[0], row.cells[1]) for row in rows]
-    places = [row.line for row in rows]
-    return LinkListing(file.path.name, links, places, num_bad=file.bad.num_lines)
+    return _from_table(file.path, file.format, file.bad)
+
+
+def _from_table(path: Path, found: str, bad: BadLines) -> LinkListing:
+    links = []
+    places = []
+    num_other = 0
+    invalid: list[tuple[int, str]] = []
+    is_decided = _has_decisions(path, found)
+    for row in wanted_cells(path, found, LINK_COLUMNS, bad, attributes=STATEMENTS):
+        stated = {name.lower(): text.strip() for name, text in row.attributes}
+        decision = stated.pop(DECISION, "")
+        if is_decided and decision not in ("accepted", "rejected", ""):
+            bad.add(row.line, f"decision must be accepted or rejected, got {decision}")
+            continue
+        meanings = {text: _meaning_of(text) for text in stated.values()}
+        invalid += [
+            (row.line, text) for text, one in meanings.items() if one == INVALID
+        ][:1]
+        is_denied = is_decided and decision != "accepted"
+        if is_denied or set(meanings.values()) - {EQUAL}:
+            num_other += 1
+        else:
+            links.append((row.cells[0], row.cells[1]))
+            places.append(row.line)
+    if invalid:
+        _warn_of_confidence(path.name, invalid, "links", "probability")
+    if num_other > len(invalid):
+        log.warning(
+            "%s: %d pairs are rejected, undecided or have the probability 0, and are not links.",
+            path.name,
+            num_other - len(invalid),
+        )
+    return LinkListing(
+        path.name, links, places, num_other=num_other, num_bad=bad.num_lines
+    )
+
+
+def _has_decisions(path: Path, found: str) -> bool:
+    """Return whether a table has a column with the decisions of a person."""
+    header = next(lines(path, found), "")
+    cells = header.split("\t" if found == "tsv" else ",")
+    return DECISION in (cell.strip(' "\ufeff').lower() for cell in cells)
 
 
 def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
@@ -187,14 +237,24 @@ def _names(header: Sequence[str]) -> list[str]:
     return [cell.strip().lower() for cell in header]
 
 
-def _warn_of_confidence(name: str, invalid: Sequence[tuple[int, str]]) -> None:
+def _warn_of_confidence(
+    name: str,
+    invalid: Sequence[tuple[int, str]],
+    what: str = "mappings",
+    measure: str = CONFIDENCE,
+) -> None:
     """Count the mappings whose confidence is not a probability, and show the first one."""
+    line, text = invalid[0]
     log.warning(
-        "%s: %d mappings are left out, because their confidence is not a number from 0 to 1. "
-        "The first is in line %d, with the confidence %r.",
+        "%s: %d %s are left out, because their %s is not a number from 0 to 1. The first is in "
+        "line %d, with the %s %r.",
         name,
         len(invalid),
-        *invalid[0],
+        what,
+        measure,
+        line,
+        measure,
+        text,
     )
 
 
@@ -369,7 +429,7 @@ def _meaning(parts: dict[str, str]) -> str:
 def _meaning_of(measure: str) -> str:
     """Return what a measure or a confidence states: 0 denies a link."""
     try:
-        value = float(measure)
+        value = number_of(measure)
     except ValueError:
         return INVALID
     if not 0 <= value <= 1:  # also false for NaN

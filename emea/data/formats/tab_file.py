@@ -224,3 +224,14 @@ class IdNumbers:
                 row, f"unknown {self._what} {ids[row]} (not in {self._home})"
             )
         return numbers
+
+
+def number_of(cell: str) -> float:
+    """Return the number in a cell. Python would also read ``0_1`` and digits of other scripts.
+
+    Raises:
+        ValueError: The cell is not a number.
+    """
+    if "_" in cell or not cell.isascii():
+        raise ValueError(f"{cell} is not a number")
+    return float(cell)

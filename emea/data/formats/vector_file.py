@@ -41,6 +41,9 @@ BYTES_PER_NUMBER = 4
 
 ID_COLUMN = "id"
 
+LEAST_LENGTH, MOST_LENGTH = 1e-6, 1e6
+"""Largest numbers of vectors that are not rescaled."""
+
 
 def read_vectors(
     path: Path, names: Sequence[str], skips_unknown: bool = False
@@ -65,7 +68,7 @@ def read_vectors(
     with explained_failures(path), _explained(path):
         ids, values = READERS[path.suffix](path)
         _check_values(path, ids, values)
-        return _of_entities(path, ids, values, names, skips_unknown)
+        return _of_entities(path, ids, _rescaled(values), names, skips_unknown)
 
 
 @contextmanager
@@ -92,6 +95,19 @@ def _check_values(path: Path, ids: Sequence[str], values: Matrix) -> None:
             f"{path.name}: {len(bad):,} vectors contain NaN or infinity or are zero, "
             f"for example that of {ids[bad[0]]}."
         )
+
+
+def _rescaled(values: Matrix) -> Matrix:
+    """Return vectors whose lengths can be computed: squares of the others are 0 or infinite.
+
+    Vectors are compared by their directions, so that their lengths have no meaning.
+    """
+    largest = np.abs(values).max(1, keepdims=True)
+    is_extreme = ((largest < LEAST_LENGTH) | (largest > MOST_LENGTH))[:, 0]
+    if is_extreme.any():
+        values = values.copy()
+        values[is_extreme] /= largest[is_extreme]
+    return values
 
 
 def _of_entities(

@@ -40,6 +40,20 @@ RDFXML = b"""<?xml version="1.0" encoding="utf-8"?>
 <e:Person rdf:ID="c"><owl:sameAs rdf:resource="http://b.org/x"/></e:Person>
 </rdf:RDF>
 """
+NQUADS = b"""<http://a.org/a> <http://a.org/r> <http://a.org/b> <http://a.org/g> .
+_:c <http://a.org/s> "a \\u00e9 literal"@en <http://a.org/h> .
+<http://a.org/b> <http://a.org/r> _:c .
+"""
+TRIG = b"""@prefix : <http://a.org/> .
+:g { :a :knows [ :knows :b ; :age 4 ] . :a :name "A"@en }
+GRAPH :h { :b :knows :a , <x> } :b :list ( :a :b 1.5e3 true ) .
+"""
+JSONLD = b"""{"@context": {"e": "http://a.org/", "knows": {"@id": "e:knows", "@type": "@id"},
+ "C": {"@id": "e:C", "@context": {"z": "e:z", "back": {"@reverse": "e:knows"}}}},
+ "@graph": [{"@id": "e:a", "@type": "C", "knows": ["e:b", {"@id": "e:c"}], "z": 1.5e3},
+ {"\\u0040id": "e:b", "e:name": {"@value": "A", "@language": "en"}, "back": "e:a"},
+ {"@context": [null, {"@vocab": "http://b.org/"}], "@id": "e:c", "p": {"@list": ["e:a"]}}]}
+"""
 TRIPLES_TSV = b"head\trelation\ttail\na\tr\tb\nb\tr\tc\nc\ts\ta\n"
 TRIPLES_CSV = b'subject,note,relation,object\n"a, or ""A""",,r,b\nb,x,r,c\n'
 LINKS_TSV = b"source\ttarget\tprobability\na\tx\t0.9\nb\ty\t0.8\n"
@@ -71,6 +85,9 @@ GRAPH_FILES = {
     "a.nt": NTRIPLES,
     "a.ttl": TURTLE,
     "a.rdf": RDFXML,
+    "a.nq": NQUADS,
+    "a.trig": TRIG,
+    "a.jsonld": JSONLD,
     "a.tsv": TRIPLES_TSV,
     "a.csv": TRIPLES_CSV,
 }

@@ -226,3 +226,34 @@ def test_case_and_spaces_in_the_header_do_not_matter(
     )
     listing = read_link_file(path)
     assert (listing.links, listing.num_other) == ([("a", "b")], 1)
+
+
+HEADER = "source\ttarget\tdecision\tauthor\tdate\n"
+
+
+def test_only_accepted_pairs_of_decisions_are_links(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = "a\tx\trejected\tme\t\nb\ty\taccepted\tme\t\nc\tz\t\t\t\n"
+    found = read_link_file(write(tmp_path / "d.tsv", HEADER + rows))
+    assert found.links == [("b", "y")] and found.num_other == 2
+    assert "2 pairs are rejected, undecided or have the probability 0" in caplog.text
+    commas = (HEADER + rows).replace("\t", ",").replace("decision", "Decision")
+    assert read_link_file(write(tmp_path / "d.csv", commas)).links == [("b", "y")]
+    other = HEADER + "a\tx\tmaybe\t\t\n"
+    with pytest.raises(DataError, match="must be accepted or rejected, got maybe"):
+        read_link_file(write(tmp_path / "e.tsv", other))
+
+
+@pytest.mark.parametrize("column", ["probability", "Confidence", "MEASURE"])
+def test_probabilities_of_a_table_are_checked(
+    column: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    values = ["1", "-1", "NaN", "x", "0", "2", "0.25", ""]
+    rows = [f"s{n}\tt{n}\t{text}\n" for n, text in enumerate(values)]
+    text = f"source\ttarget\t{column}\n" + "".join(rows)
+    found = read_link_file(write(tmp_path / "l.tsv", text))
+    assert [source for source, _ in found.links] == ["s0", "s6", "s7"]
+    assert found.places == [2, 8, 9] and found.num_other == 5
+    assert "4 links are left out, because their probability" in caplog.text
+    assert "1 pairs are rejected" in caplog.text
