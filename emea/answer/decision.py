@@ -218,7 +218,10 @@ def check_founded(
     if settings.target_precision is not None and not len(split.supervision.validation):
         raise ConfigError(
             "A target precision needs validation links to choose a threshold, and the run has "
-            f"none. Set a threshold instead (--threshold or export.threshold). {MORE_VALIDATION}"
+            "none. Without links, only the probabilities of tables and other records are "
+            "calibrated, not those of ontologies, of other graphs whose structure decides, and of "
+            "fewer than 100 entities. Set a threshold instead (--threshold or export.threshold). "
+            f"{MORE_VALIDATION}"
         )
 
 

@@ -23,6 +23,11 @@ NUM_EXAMPLES = 3
 SURE, LIKELY = 0.95, 0.5
 """Probability or precision that selects sure matches, and probability that selects more."""
 
+NOT_CALIBRATED = (
+    "These probabilities are not calibrated: there are no validation links, and decoys do not "
+    "judge this kind of data. Check some matches before you rely on them."
+)
+
 FEW_VALIDATION = 20
 """Fewer validation links than this are too few, unless there are none at all."""
 
@@ -150,6 +155,8 @@ def _shares(metrics: Numbers) -> list[str]:
     lines = []
     if "decoys" in metrics:
         lines.append(_decoys(metrics["decoys"], metrics["export"]))
+    elif not metrics["num_links"]["validation"]:
+        lines.append(NOT_CALIBRATED)
     if "counterparts" in metrics:
         num_validation = metrics["num_links"]["validation"]
         lines.append(_counterparts(metrics["counterparts"]["source"], num_validation))

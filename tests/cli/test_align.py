@@ -95,6 +95,9 @@ def test_examples_have_labels_and_are_not_blank_nodes(
     assert main(["align", *map(str, files), "--out", str(tmp_path / "result")]) == 0
     shown = capsys.readouterr().out
     assert "Matched 18 of 18 source entities" in shown and "_:" not in shown
+    assert (
+        "These probabilities are not calibrated: there are no validation links" in shown
+    )
     pattern = r"http://a/X(\d) \(thing \1\)  =  http://b/X\1 \(thing \1\)\n"
     assert len(re.findall(pattern, shown)) == 6
 
@@ -308,6 +311,7 @@ def test_a_target_that_neither_links_nor_decoys_support_is_refused(
     assert status == 1
     error = capsys.readouterr().err
     assert "A target precision needs validation links" in error
+    assert "fewer than 100 entities. Set a threshold instead" in error
     assert "Traceback" not in error
 
 
