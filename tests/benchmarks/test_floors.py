@@ -38,6 +38,10 @@ def test_a_ratio_is_that_of_the_medians(seconds: None) -> None:
     assert found == {"one": 1.5}
 
 
+def test_nothing_is_measured_after_the_end(seconds: None) -> None:
+    assert measured({"one": Cell(lambda: 3.0, PRODUCT)}, end=0.0) == {}
+
+
 def test_what_is_much_slower_than_recorded_counts_as_worse() -> None:
     recorded = {"one": 2.0, "two": 2.0}
     ratios = {"one": 2.59, "two": 2.61, "not recorded": 100.0}
@@ -49,8 +53,7 @@ def test_what_is_much_slower_than_recorded_counts_as_worse() -> None:
 def test_check_fails_if_a_second_measurement_is_slow_too(
     seconds: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, later: float
 ) -> None:
-    # one warm-up and a slow measurement, then another
-    times = itertools.chain([4.0] * (1 + floors.ROUNDS), itertools.repeat(later))
+    times = itertools.chain([4.0] * floors.ROUNDS, itertools.repeat(later))
     cells = {"work": Cell(lambda: next(times), IMPORT)}
     monkeypatch.setattr(floors, "commands_in", lambda folder: cells)
     monkeypatch.setattr(floors, "parts_of_runs", dict)
