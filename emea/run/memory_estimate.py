@@ -5,6 +5,7 @@ of runs with 500 to 240,000 entities on CPUs and GPUs. Tests compare the estimat
 """
 
 import logging
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -31,6 +32,9 @@ estimate exceeds the available memory by more."""
 
 LIBRARIES = 60 * MIB
 """Memory of modules that a run imports while it trains and evaluates."""
+
+LIGHTNING = 230 * MIB
+"""Memory of Lightning, which a run imports if it has weights to train."""
 
 NUM_BLOCKS = 3
 """Blocks of scores in memory at a time: the scores, a temporary result and sorted values."""
@@ -127,7 +131,8 @@ def _phases(
     num_joint = 1 if is_cpu else max(1, MAX_JOINT_ENTITIES // max(1, num_entities))
     added = sorted((model.training - model.kept for model in models), reverse=True)
     training = kept + sum(added[:num_joint])
-    yield Phase("training", training + LIBRARIES, "use a smaller model.encoder.dim")
+    libraries = memory_of_libraries(settings)
+    yield Phase("training", training + libraries, "use a smaller model.encoder.dim")
     embeddings = FLOAT * num_entities * sum(model.width for model in models)
     searching = kept + NUM_COPIES * embeddings
     # on a CPU, the allocator keeps what the training freed, and blocks rarely fit into its gaps
@@ -139,7 +144,7 @@ def _phases(
         num_rows = min(block_budget(block_rows(num_target), device), num_source)
         blocks = max(blocks, FLOAT * num_rows * num_target)
     yield Phase(
-        "search", before + blocks + LIBRARIES, "use a smaller model.encoder.dim"
+        "search", before + blocks + libraries, "use a smaller model.encoder.dim"
     )
     if not (settings.uses("em") and settings.uses("rule") and settings.em.iterations):
         return
@@ -155,7 +160,14 @@ def _phases(
     reasoning = kept + (NUM_COPIES - 1) * embeddings + rows * BYTES_PER_JOIN_ROW[kind]
     if is_cpu:
         reasoning = max(reasoning, before) + block
-    yield Phase("reasoning", reasoning + LIBRARIES, f"use a smaller {key}")
+    yield Phase("reasoning", reasoning + libraries, f"use a smaller {key}")
+
+
+def memory_of_libraries(settings: RunConfig) -> float:
+    """Return the memory of modules that a run has not imported when it is estimated."""
+    trains = any(model.optimizer is not None for model in settings.models)
+    is_loaded = "pytorch_lightning" in sys.modules
+    return LIBRARIES + (LIGHTNING if trains and not is_loaded else 0)
 
 
 def _shown(num_bytes: float) -> str:
