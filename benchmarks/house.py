@@ -9,8 +9,9 @@ import ast
 import io
 import subprocess
 import sys
+import tempfile
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,39 @@ ROOT = Path(__file__).resolve().parents[1]
 COUNTED = (tokenize.NAME, tokenize.NUMBER, tokenize.OP)
 """Kinds of tokens that a reader reads; texts and comments are counted apart."""
 
+RELEASE = "61a4f766"
+"""The commit of the last release, 0.1.0, which the house is compared with by default."""
+
 RUN = [sys.executable, "-X", "importtime", "-c", "import emea.run.job"]
 """Imports what a training run needs."""
+
+TRACED = """
+import sys, tempfile, threading
+from pathlib import Path
+
+root = str(Path("emea").resolve())
+files, functions = set(), set()
+
+def note(frame, event, argument):
+    code = frame.f_code
+    if code.co_filename.startswith(root) and not code.co_name.startswith("<"):
+        files.add(code.co_filename)
+        functions.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+
+threading.setprofile(note)
+sys.setprofile(note)
+from emea.cli.main import main
+settings = ["data.num_entities=100", "split.num_validation=10", "model.initial_epochs=2",
+    "model.epochs_per_iteration=1", "em.iterations=1", "tracking=none", "trainer=cpu"]
+with tempfile.TemporaryDirectory() as folder:
+    main(["run", f"hydra.run.dir={folder}", *settings])
+sys.setprofile(None)
+print(len(files), len(functions), file=sys.stderr)
+"""
+"""Runs ``emea run`` on a small synthetic pair, and counts what it enters."""
+
+LINE_LENGTH = 100
+"""Characters of a line with which both versions are compared, too."""
 
 
 class Measures(NamedTuple):
@@ -55,16 +87,62 @@ def main(arguments: Sequence[str]) -> None:
     """Print the measures of the working tree and of a commit."""
     parser = argparse.ArgumentParser("python -m benchmarks house", description=__doc__)
     parser.add_argument(
-        "--since", default="HEAD", metavar="COMMIT", help="default: HEAD"
+        "--since",
+        default=RELEASE,
+        metavar="COMMIT",
+        help=f"default: {RELEASE}, the release 0.1.0",
     )
     options = parser.parse_args(arguments)
-    before = total(committed(options.since))
-    now = total(path.read_text(encoding="utf-8") for path in modules())
+    earlier = list(committed(options.since))
+    later = [path.read_text(encoding="utf-8") for path in modules()]
+    before, now = total(earlier), total(later)
     table = Table("measure", options.since, "now")
     for name, old, new in rows(before, now):
         table.add_row(name, old, new)
+    widths = [density(total(reformatted(texts))) for texts in (earlier, later)]
+    table.add_row(f"tokens per code line, both at {LINE_LENGTH} columns", *widths)
     table.add_row("modules of emea that a run loads", "", str(num_loaded()))
+    entered = traced_run()
+    table.add_row("files that a run enters", "", f"{entered.files:,}")
+    table.add_row("functions that a run calls", "", f"{entered.functions:,}")
     Console().print(table)
+
+
+def density(measures: Measures) -> str:
+    """Return the tokens per code line."""
+    return f"{measures.tokens / max(1, measures.code_lines):.1f}"
+
+
+def reformatted(texts: Sequence[str]) -> list[str]:
+    """Return modules as ruff formats them with lines of equal length.
+
+    The line length of the project changed, which alone changes the tokens per line. Trailing commas
+    that keep short lists open are ignored.
+    """
+    options = [f"line-length={LINE_LENGTH}", "format.skip-magic-trailing-comma=true"]
+    flags = [word for one in options for word in ("--config", one)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{number}.py") for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "ruff", "format", "--isolated", *flags, folder]
+        subprocess.run(command, capture_output=True, check=True)
+        return [path.read_text(encoding="utf-8") for path in paths]
+
+
+class Entered(NamedTuple):
+    """What a run enters: the files and the functions of the package."""
+
+    files: int
+    functions: int
+
+
+def traced_run() -> Entered:
+    """Return what a small run enters, from the command line to its results."""
+    command = [sys.executable, "-c", TRACED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    files, functions = done.stderr.splitlines()[-1].split()
+    return Entered(int(files), int(functions))
 
 
 def rows(before: Measures, now: Measures) -> Iterator[tuple[str, str, str]]:
@@ -105,7 +183,7 @@ def git(*arguments: str) -> str:
     return done.stdout
 
 
-def total(texts: Iterator[str]) -> Measures:
+def total(texts: Iterable[str]) -> Measures:
     """Return the measures of all modules."""
     found = Measures()
     for text in texts:

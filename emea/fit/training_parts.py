@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from emea.fit.lightning_settings import LightningSettings
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule, StepBlock
 from emea.matching.similarity import Decoder
+from emea.runtime.deprecated import renamed
 
 NOTHING = (-1.0, -1.0)
 """Hit@1 and MRR before the first evaluation, lower than any real value."""
@@ -195,3 +196,7 @@ class TrainingParts:
         fit_with_lightning(
             module, data, device, 1 + num_turns, hooks=all_hooks, added=self.lightning
         )
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed(__name__, {"EarlyStopping": "FitStopping"}, removal="0.4")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from emea.record.run_record import (
     read_header,
     read_run_file,
 )
+from emea.runtime.deprecated import renamed
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,3 +164,11 @@ def load_record_folders(folders: Iterable[Path]) -> list[RecordedRun]:
             run = load_record(place)
             distinct.setdefault(run.run_id or str(place.resolve()), run)
     return sorted(distinct.values(), key=lambda run: run.started)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed(
+        __name__,
+        {"load_run": "load_record", "load_run_folders": "load_record_folders"},
+        removal="0.4",
+    )

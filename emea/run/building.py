@@ -384,7 +384,7 @@ def _wrappers(
         Wrapper(
             lambda step: LocalStep(step, _given(local)),
             local is not None,
-            "tells the step which entities to recompute, and adds the former beliefs of the "
+            "gives the step the entities to recompute, and adds the former beliefs of the "
             "others, to which all exclusions must also apply",
         ),
         Wrapper(
