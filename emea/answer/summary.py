@@ -42,8 +42,8 @@ def result_lines(
 
     Args:
         metrics: The numbers of the run.
-        matches: Its matches; those of blank nodes are no examples.
-        given: The source entities of the training links, which are no examples, either.
+        matches: Its matches; those of blank nodes are not shown as examples.
+        given: The source entities of the training links, which are not shown, either.
         pair: The graphs, for the labels of the examples.
     """
     return [
