@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import ndtr, ndtri
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
@@ -24,11 +25,19 @@ FIRST_SHARE = 0.5
 LEAST_GAP = 1e-3
 """Smallest number that an estimate divides by."""
 
-NUM_SAMPLES, INTERVAL = 500, 1.96
-"""Bootstrap samples of a variance, and the half width of a 95% interval in standard deviations."""
+NUM_SAMPLES, INTERVAL = 500, 0.95
+"""Bootstrap samples of a variance, and the probability of an interval."""
 
-MEAN_DEVIATION = 0.1
-"""Standard deviation of the prior around the mean probability (chosen on synthetic pairs)."""
+MEAN_DEVIATION = 0.35
+"""Standard deviation of the prior around the mean probability. With few links, this mean was 0.2 to
+0.6 too low on EN_FR, because pseudo-labels confirm it."""
+
+LINKS_DIFFER = 0.04
+"""Standard deviation of an adjusted count even with many links, which other entities are not quite
+like."""
+
+MOST_DEVIATIONS = 30.0
+"""Further beyond a limit, a normal distribution has no precision."""
 
 MOST_COUNT = 1.5
 """Largest absolute value of an adjusted count."""
@@ -120,7 +129,9 @@ def pooled(estimates: Sequence[Estimate], sizes: Sequence[int]) -> tuple[Share, 
     A match has one entity of each side. Both sides therefore have equally many entities with a
     counterpart, at most as many as the smaller side has entities. The estimates of this number are
     averaged by the inverse of their variances. Their errors are taken as fully correlated, because
-    both sides have the same links.
+    both sides have the same links. The number has a normal distribution, truncated to what is
+    possible: its mean is the estimate, which is therefore below the limit, and its most probable
+    range is the interval.
 
     Args:
         estimates: The estimated share of each side.
@@ -131,13 +142,43 @@ def pooled(estimates: Sequence[Estimate], sizes: Sequence[int]) -> tuple[Share, 
     weights = deviations**-2 / (deviations**-2).sum()
     number = float(weights @ numbers)
     # with fully correlated errors, deviations add up like the numbers
-    spread = INTERVAL * float(weights @ deviations)
-    least = LEAST_SHARE * min(sizes)
+    deviation = max(float(weights @ deviations), LEAST_GAP)
     most = min(sizes)
-    value, low, high = (
-        min(max(one, least), most) for one in (number, number - spread, number + spread)
-    )
+    value, low, high = truncated(number, deviation, LEAST_SHARE * most, most)
     return tuple(Share(value / num, low / num, high / num) for num in sizes)
+
+
+def truncated(
+    mean: float, deviation: float, least: float, most: float
+) -> tuple[float, float, float]:
+    """Return the mean of a truncated normal distribution, and the ends of its most probable range.
+
+    Args:
+        mean: The mean of the distribution before it is truncated.
+        deviation: Its standard deviation.
+        least: The smallest possible value.
+        most: The largest one.
+    """
+    if mean < least:  # the upper tail has no precision, so it is mirrored
+        value, low, high = truncated(-mean, deviation, -most, -least)
+        return -value, -high, -low
+    start = (least - mean) / deviation
+    end = max((most - mean) / deviation, -MOST_DEVIATIONS)
+    start = min(start, end - LEAST_GAP)
+    below, above = ndtr(start), ndtr(end)
+    total = above - below
+    density = np.exp(-(start**2) / 2) - np.exp(-(end**2) / 2)
+    value = mean + deviation * float(density) / (2 * np.pi) ** 0.5 / total
+    # the range around the mean, unless it leaves an end
+    half = float(ndtri((1 + INTERVAL * total) / 2))
+    low, high = -half, half
+    if half > end:
+        low, high = float(ndtri(above - INTERVAL * total)), end
+    elif -half < start:
+        low, high = start, float(ndtri(below + INTERVAL * total))
+    ends = (mean + deviation * one for one in (low, high))
+    value, low, high = (min(max(float(one), least), most) for one in (value, *ends))
+    return value, low, high
 
 
 def matched_probs(given: Choices, weights: Tensor) -> Tensor:
@@ -179,9 +220,11 @@ def estimated_share(unlabelled: Tensor, linked: Tensor, masked: Tensor) -> Estim
     counts = _adjusted(means, *both.take(draws, axis=1).mean(2))
     count = float(_adjusted(np.array(mean), *both.mean(1)))
     # if all links are matched, a bootstrap sees no variance; that of a share's posterior is left
-    variance = float(counts.var()) + (len(linked) + 2) ** -2
-    # a count below 0 is at least so far from the truth: the assumption does not hold
-    precision = 1 / (variance + min(count, 0.0) ** 2)
+    variance = float(counts.var()) + (len(linked) + 2) ** -2 + LINKS_DIFFER**2
+    # with a count below 0, the assumption does not hold: its distance to the mean is an error
+    if count < 0:
+        variance += (mean - count) ** 2
+    precision = 1 / variance
     # the posterior of a normal prior around the mean and of the count as an observation
     total = precision + MEAN_DEVIATION**-2
     weighted = precision * max(count, 0.0) + MEAN_DEVIATION**-2 * mean

@@ -17,6 +17,7 @@ from emea.em.counterparts import (
     estimated_share,
     masked_copies,
     pooled,
+    truncated,
     weighted_examples,
 )
 from emea.em.m_step import Choices, fit_weights
@@ -116,7 +117,7 @@ def test_the_share_of_a_mixture_is_found(share: float, shift: float) -> None:
     few, wider = estimated_share(
         *map(torch.from_numpy, (every, linked[:10], masked[:10]))
     )
-    assert few == pytest.approx(share, abs=2.5 * wider) and deviation < wider < 0.1
+    assert few == pytest.approx(share, abs=2.5 * wider) and deviation < wider < 0.35
 
 
 @pytest.mark.parametrize(("num_links", "num_unlabelled"), [(8, 100), (8, 25), (40, 25)])
@@ -134,8 +135,8 @@ def test_the_spread_follows_from_the_numbers_of_links_and_entities(
     of_links = (
         1 / (num_links + 2) ** 2
     )  # a share that was 1 in as many links, by Laplace's rule
-    prior = 1 / 0.1**2
-    expected = (1 / (of_entities + of_links) + prior) ** -0.5
+    prior = 1 / 0.35**2
+    expected = (1 / (of_entities + of_links + 0.04**2) + prior) ** -0.5
     assert found == pytest.approx(share)
     assert deviation == pytest.approx(expected, rel=0.02)  # a bootstrap of 500 samples
 
@@ -151,27 +152,91 @@ def test_a_count_that_cannot_be_right_does_not_outweigh_the_mean() -> None:
 
 
 def test_both_sides_have_the_same_number_of_matches() -> None:
-    source, target = pooled([(0.6, 0.1), (0.9, 0.05)], (100, 50))
-    number = (60 / 10**2 + 45 / 2.5**2) / (1 / 10**2 + 1 / 2.5**2)
+    source, target = pooled([(0.4, 0.1), (0.6, 0.05)], (100, 50))
+    number = (40 / 10**2 + 30 / 2.5**2) / (1 / 10**2 + 1 / 2.5**2)
     assert (100 * source.value, 50 * target.value) == pytest.approx((number, number))
     spread = 1.96 * (10 / 10**2 + 2.5 / 2.5**2) / (1 / 10**2 + 1 / 2.5**2)
-    assert 100 * source.low == pytest.approx(number - spread)
-    # the smaller side is a limit, also of the interval
+    assert 100 * source.low == pytest.approx(number - spread, abs=1e-3)
+    # the smaller side is a limit of the interval, but the estimate is below it
     source, target = pooled([(0.8, 0.1), (1.1, 0.1)], (100, 50))
-    assert (source.value, source.high, target.value, target.high) == (
-        0.5,
-        0.5,
-        1.0,
-        1.0,
-    )
-    assert pooled([(0.4, 0.1)], (10,))[0].value == pytest.approx(0.4)
+    assert (source.high, target.high) == (0.5, 1.0)
+    assert 0.4 < source.value < 0.5 and target.value == pytest.approx(2 * source.value)
+    assert pooled([(0.4, 0.05)], (10,))[0].value == pytest.approx(0.4)
     # a side of which hardly any entity can have a counterpart
-    source, target = pooled([(0.002, 0.001), (0.2, 0.1)], (10_000, 100))
+    source, target = pooled([(0.002, 0.0002), (0.2, 0.02)], (10_000, 100))
     assert (
         source.value * 10_000 == pytest.approx(20)
         and source.low < source.value < source.high
     )
     assert target.value * 100 == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation"),
+    [(0.5, 0.1), (0.9, 0.2), (0.1, 0.1), (1.4, 0.2), (-0.5, 0.3), (0.4, 2.0)],
+)
+def test_a_truncated_distribution_equals_a_sum(mean: float, deviation: float) -> None:
+    grid = np.linspace(0.02, 1, 20_001)
+    density = np.exp(-(((grid - mean) / deviation) ** 2) / 2)
+    density /= density.sum()
+
+    value, low, high = truncated(mean, deviation, 0.02, 1)
+
+    assert value == pytest.approx((grid * density).sum(), abs=1e-3)
+    inside = (grid >= low - 1e-9) & (grid <= high + 1e-9)
+    assert density[inside].sum() == pytest.approx(0.95, abs=2e-3)
+    if deviation < 1:  # the most probable range
+        assert density[inside].min() >= density[~inside].max() - 1e-4
+
+
+@pytest.mark.parametrize("mean", [1e3, -1e3])
+def test_a_distribution_far_beyond_a_limit_is_at_this_limit(mean: float) -> None:
+    expected = 1.0 if mean > 0 else 0.02
+    found = truncated(mean, 0.1, 0.02, 1)
+    assert found == pytest.approx([expected] * 3, abs=0.02)
+    assert 0.02 <= found[1] <= found[0] <= found[2] <= 1
+
+
+def studied_case(seed: int) -> tuple[list[float], tuple[Share, ...]]:
+    """The true and estimated shares of two sides, of which entities of both lack a counterpart.
+
+    The probabilities are shifted, up to what recorded runs show: their mean is up to .3 too low.
+    Entities with a counterpart look a little less, or more, like links.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1500, 6000, 2).tolist()
+    num = int(rng.uniform(0.15, 0.95) * min(sizes))
+    num_links = int(rng.choice([30, 90, 300, 1000]))
+    distance = rng.uniform(0.5, 2.5)
+    shift = rng.uniform(-2.0, 0.7)
+    unlike = rng.normal(0, 0.25)
+    estimates = []
+    for size in sizes:
+        odds = np.log(num / max(1, size - num)) + shift
+        groups = [
+            (distance + unlike, num),
+            (-distance, size - num),
+            (distance, num_links),
+            (-distance, num_links),
+        ]
+        right, wrong, linked, masked = (
+            torch.from_numpy(expit(rng.normal(mean, 2.0, count) + odds))
+            for mean, count in groups
+        )
+        estimates.append(estimated_share(torch.cat([right, wrong]), linked, masked))
+    return [num / size for size in sizes], pooled(estimates, sizes)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_in_forty_cases() -> None:
+    covered = []
+    errors = []
+    for seed in range(40):
+        truth, shares = studied_case(seed)
+        covered.append(shares[0].low <= truth[0] <= shares[0].high)
+        errors.append(shares[0].value - truth[0])
+    assert np.mean(covered) >= 0.85
+    assert abs(np.mean(errors)) < 0.05
 
 
 def without_targets(pair: GraphPair, share: float, seed: int) -> GraphPair:
