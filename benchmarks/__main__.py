@@ -22,6 +22,7 @@ BENCHMARKS = {
     "mutants": "whether the tests notice small changes of the critical code",
     "load-ntriples": "reading large N-Triples files",
     "in-parts": "one alignment as a whole and in parts",
+    "decoys": "answers without links on public files, judged with their gold",
 }
 USUAL = ("floors", "compare", "hubs", "overhead", "start-up", "default-run")
 """Benchmarks that run without a name, or with ``all``: they need no data sets."""
