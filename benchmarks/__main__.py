@@ -23,6 +23,7 @@ BENCHMARKS = {
     "load-ntriples": "reading large N-Triples files",
     "in-parts": "one alignment as a whole and in parts",
     "decoys": "answers without links on public files, judged with their gold",
+    "clusters": "duplicates, clusters of several graphs, and the service over HTTP",
 }
 USUAL = ("floors", "compare", "hubs", "overhead", "start-up", "default-run")
 """Benchmarks that run without a name, or with ``all``: they need no data sets."""

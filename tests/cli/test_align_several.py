@@ -1,6 +1,7 @@
 """``emea align A B C``: all pairs, one clustering, and graphs that come later."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from emea.cli.main import main as emea
 from emea.clusters.writing import FILES
 
+from ..clusters.measure_dbp15k import MeasuredDBP15K
 from ..clusters.measure_several import Measured
 from ..clusters.people import f1, people, write_table
 
@@ -122,4 +124,22 @@ def test_one_clustering_is_better_than_pairs(num_graphs: int, tmp_path: Path) ->
     alone, together = found.alone(), found.together()
 
     assert f1(together, found.true) > f1(alone, found.true)
+    assert found.closed(alone) < found.closed(together) == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("num_graphs", [3, 5])
+def test_one_clustering_of_dbp15k_is_better_than_pairs(
+    num_graphs: int, tmp_path: Path
+) -> None:
+    data = Path(os.environ.get("EMEA_DATA") or "data") / "dbp15k"
+    if not data.is_dir():
+        pytest.skip("no dbp15k in EMEA_DATA")
+    found = MeasuredDBP15K(data, num_graphs, 1, tmp_path)
+
+    alone, together = found.alone(), found.together()
+
+    gain = f1(found.judged(together), found.true) - f1(found.judged(alone), found.true)
+    assert gain > 0.03
     assert found.closed(alone) < found.closed(together) == 1.0

@@ -2,8 +2,10 @@
 
 import csv
 import random
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.own_files import read_own_graph
 from emea.data.sources.settings import OwnFilesSettings
@@ -113,7 +115,7 @@ def true_pairs(graph: KnowledgeGraph, who: list[int]) -> set[tuple[int, int]]:
     return joined(by_person.values())
 
 
-def joined(clusters) -> set[tuple[int, int]]:
+def joined(clusters: Iterable[Collection[int]]) -> set[tuple[int, int]]:
     """The pairs of members of each cluster."""
     return {
         (first, second)
@@ -124,7 +126,7 @@ def joined(clusters) -> set[tuple[int, int]]:
     }
 
 
-def pairs_of(clusters) -> set[tuple[int, int]]:
+def pairs_of(clusters: IntArray) -> set[tuple[int, int]]:
     """The pairs of entities with the same cluster."""
     members: dict[int, list[int]] = {}
     for entity, cluster in enumerate(clusters.tolist()):
