@@ -42,8 +42,8 @@ EXAMPLES = EXPERIMENTS.parent / "docs" / "examples"
 
 ROUNDS = 3
 
-MOST_SECONDS = 200
-"""Seconds for which ``--check`` measures."""
+MOST_SECONDS = 150
+"""Seconds for which ``--check`` measures. What has begun is finished, and CI allows 240 s."""
 
 MOST = 1.3
 """Largest ratio to the recorded value."""
