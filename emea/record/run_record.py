@@ -4,7 +4,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from shlex import quote
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from emea.errors import DataError, UserError
 from emea.record.checked_files import (
+    damaged,
     json_object,
     read_checked_json,
     read_file,
@@ -101,6 +103,9 @@ class MetricPoint:
     time: int
     metrics: dict[str, float]
 
+
+NUM_POINTS = "num_points"
+"""The key of an ended run's record with the number of points of its series."""
 
 LARGEST = 2**63
 """Integers from here on do not fit into a database column."""
@@ -218,8 +223,29 @@ def close_record(
     if status not in STATUSES:
         raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
     closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
-    write_checked_json(folder / RUN_FILE, asdict(read_header(folder)) | asdict(closing))
+    count = {NUM_POINTS: _num_lines(folder)}
+    content = asdict(read_header(folder)) | asdict(closing) | count
+    write_checked_json(folder / RUN_FILE, content)
     return closing
+
+
+def _num_lines(folder: Path) -> int:
+    """Return the number of complete lines of the series."""
+    with suppress(OSError, DataError):  # there is none, or it is not a file of the run
+        return read_file(folder / SERIES_FILE).count(b"\n")
+    return 0
+
+
+def check_series(folder: Path, points: Sequence[MetricPoint]) -> None:
+    """Raise an error if a run recorded more points than its series has.
+
+    Raises:
+        DataError: It did.
+    """
+    recorded = read_run_file(folder).get(NUM_POINTS)
+    if isinstance(recorded, int) and recorded > len(points):
+        problem = f"the run wrote {recorded:,} lines, but it has {len(points):,}"
+        raise damaged(folder / SERIES_FILE, problem)
 
 
 def keep_points(folder: Path | str, num_points: int) -> None:

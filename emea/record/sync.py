@@ -12,6 +12,7 @@ from emea.record.mlflow_store import MlflowStore
 from emea.record.run_record import (
     SWEEP_TAG,
     RunHeader,
+    check_series,
     is_run_folder,
     read_header,
     read_series,
@@ -93,7 +94,9 @@ def _sync_one(folder: Path, store: MlflowStore) -> str:
         return "unfinished"
     if store.has_copy(header, closing):
         return "present"
+    points = read_series(folder)
+    check_series(folder, points)
     run = store.create_run(header)
-    store.log_points(run, read_series(folder))
+    store.log_points(run, points)
     store.finish_run(run, folder, closing)
     return "imported"

@@ -12,6 +12,7 @@ from emea.record.interrupted import close_dead_folder
 from emea.record.mlflow_store import MlflowStore
 from emea.record.run_record import (
     LOCK_FILE,
+    SERIES_FILE,
     close_record,
     read_closing,
     read_header,
@@ -109,6 +110,21 @@ def test_a_damaged_folder_does_not_keep_the_others_out(
     bad, good = make_folder("bad"), make_folder("good", run_id="b" * 32)
     (bad / "run.json").write_text("{")
     assert sync([bad, good], store) == Counter(imported=1, failed=1)
+
+
+def test_a_series_that_was_cut_at_a_line_is_not_imported(
+    store: MlflowStore, make_folder: MakeFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = make_folder("cut")
+    series = folder / SERIES_FILE
+    lines = series.read_bytes().splitlines(keepends=True)
+    series.write_bytes(b"".join([*lines, *lines]))
+    close_record(folder, "FINISHED")
+    series.write_bytes(b"".join(lines))
+    assert lines and sync([folder], store)["failed"] == 1
+    assert f"the run wrote {2 * len(lines)} lines, but it has {len(lines)}" in (
+        caplog.text
+    )
 
 
 def test_run_folders_are_found_each_once(

@@ -262,7 +262,7 @@ def _literals(graph: KnowledgeGraph) -> list[Literal]:
 
 
 class _Budget:
-    """Limits the work of following class expressions and annotations, whatever they lead to.
+    """Limits the work of following class expressions and annotations, with or without a result.
 
     Args:
         num_steps: The number of nodes and their parts that may be visited.
