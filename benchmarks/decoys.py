@@ -72,8 +72,10 @@ def _table(name: str) -> Pair:
 
 def _instances(name: str) -> Pair:
     folder = f"oaei2010/{name}"
-    files = (f"{folder}/{file}" for file in ("source.nt", "target.nt", "links.tsv"))
-    return Pair(*files, is_complete=False)
+    source, target, gold = (
+        f"{folder}/{file}" for file in ("source.nt", "target.nt", "links.tsv")
+    )
+    return Pair(source, target, gold, is_complete=False)
 
 
 _DBLP = "tables/dblp_acm"
@@ -261,11 +263,11 @@ def numbers(run: Path, gold: Links, given: Links, is_complete: bool) -> Row:
     probs = []
     right = []
     answered = []
-    for source, target, prob, is_answer in candidates:
+    for source, target, stated, is_shown in candidates:
         if target and source not in known and (is_complete or source in linked):
-            probs.append(prob)
+            probs.append(stated)
             right.append((source, target) in gold)
-            answered.append(is_answer)
+            answered.append(is_shown)
     prob, is_right, is_answer = (
         np.array(probs),
         np.array(right, bool),
@@ -344,7 +346,8 @@ def write_tables(page: Path, rows: Sequence[Row]) -> None:
         body = [_line(row) for row in rows if _kind(row) == kind]
         new = "\n".join([f"<!-- {kind} -->", head, *body, "<!-- end -->"])
         pattern = rf"<!-- {kind} -->.*?<!-- end -->"
-        text, count = re.subn(pattern, lambda _, new=new: new, text, flags=re.DOTALL)
+        literal = new.replace("\\", r"\\")  # not a reference to a group
+        text, count = re.subn(pattern, literal, text, flags=re.DOTALL)
         if not count:
             raise UserError(f"{page} has no <!-- {kind} --> for its table.")
     write_atomic(page, text.encode())

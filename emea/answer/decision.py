@@ -266,16 +266,11 @@ def decide(
     usual = MORE_LIKELY if is_estimated else 0.0
     threshold = usual if settings.threshold is None else settings.threshold
     reach = None
-    apart = torch.from_numpy(~are_among(labels.cpu().numpy(), validation)).to(
-        labels.device
-    )
-    unseen = None if bool(apart.all()) else answering(beliefs, labels[apart])
+    apart = labels[_are_apart(labels, validation)]
+    unseen = None if len(apart) == len(labels) else answering(beliefs, apart)
     if settings.target_precision is not None:
-        judged = JudgedAnswer(
-            answer if unseen is None else unseen,
-            validation,
-            given=labels[apart].cpu().numpy(),
-        )
+        shown = answer if unseen is None else unseen
+        judged = JudgedAnswer(shown, validation, given=apart.cpu().numpy())
         reach = reaching(
             answer,
             labels,
@@ -285,13 +280,17 @@ def decide(
             least_share=least_share,
         )
         threshold = reach.threshold
-        if not reach.is_confirmed:
-            logger.warning("%s", reach.text())
     kept = accepted(answer, threshold, labels, cardinality)
     certain = with_certain(beliefs, labels, cardinality)
     return Decision(
         certain, kept, labels, threshold, answer, reach, votes, cardinality, unseen
     )
+
+
+def _are_apart(labels: Tensor, validation: IntArray) -> Tensor:
+    """Return which labels are not validation links."""
+    found = ~are_among(labels.cpu().numpy(), validation)
+    return torch.from_numpy(found).to(labels.device)
 
 
 def reaching(
@@ -336,7 +335,7 @@ def reaching(
     found = judged.at(threshold)
     known = np.union1d(labels[:, 0].cpu().numpy(), judged.sources)
     accepted_probs = np.delete(answer.probs.double().cpu().numpy(), known, axis=0)
-    return Reach(
+    reach = Reach(
         target=target,
         threshold=threshold,
         num_links=num_links,
@@ -347,6 +346,9 @@ def reaching(
         least_share=least_share,
         is_estimated=is_estimated,
     )
+    if not reach.is_confirmed:
+        logger.warning("%s", reach.text())
+    return reach
 
 
 def decision_numbers(

@@ -124,7 +124,7 @@ def find_lookalikes(
     keys = near_keys(alike, pairs)
     if not keys:
         return estimated_from(RATE, used, pairs)[0]
-    # the text that agrees most in best pairs has selected them, whatever decoys say
+    # the text that agrees most in best pairs has selected them, even if decoys do not show it
     texts = [column for column in columns if column.num_levels == TEXT_STEPS + 1]
     selecting = {column.name for column in texts[:1]}
     used = [column for column in used if column.name not in selecting]
