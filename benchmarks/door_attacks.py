@@ -416,13 +416,13 @@ def page_attacks() -> Iterator[Attack]:
     """Attacks by names on pages. Tests with the marker ``browser`` open the pages."""
 
     def write(place: Path) -> None:
-        for side in "xy":
+        for side in "xyz":
             written(f"{side}.tsv", hostile_table(side))(place)
 
     for command in (
         "align x.tsv y.tsv --out out",
         "dedupe x.tsv --out out",
-        "align x.tsv y.tsv x.tsv --out out",
+        "align x.tsv y.tsv z.tsv --out out",
     ):
         yield Attack("hostile names", write, command)
 
