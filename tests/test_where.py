@@ -113,6 +113,7 @@ OF_ONE_METRIC = {
     "emea/evaluation/ranks.py": "Hit@1 of a matching",
     "emea/fit/training_parts.py": "the metrics that stop a fit",
     "emea/record/description.py": "Hit@1 on the validation links",
+    "emea/record/metrics_schema.py": "the types of the keys that commands read",
     "emea/record/run_folder.py": "the metric of em.keep=best",
     "emea/results/comparison.py": "the metric of the verdict",
     "emea/results/own_runs.py": "the metric of the best run",

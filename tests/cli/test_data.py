@@ -83,5 +83,5 @@ def test_as_a_module(
     assert ended.value.code == 1
     assert (
         capsys.readouterr().err
-        == "error: data.num_entities must be a whole number from 100 to 1,000,000, got 5\n"
+        == "error: data.num_entities must be a whole number from 100 to 5,000,000, got 5\n"
     )

@@ -14,6 +14,8 @@ NOTHING_TO_ROUND = {
     "emea.matching.best_scores": "compared with torch in tests/matching",
     "emea.matching.search": "looks things up",
     "emea.answer.alignment": "names and numbers as they are written",
+    "emea.answer.summary": "texts of numbers that are computed elsewhere",
+    "emea.evaluation.metric_table": "means of ranks, compared with loops in tests/evaluation",
     "emea.answer.curation": "names and dates as they are written",
     "emea.answer.decision": "compares with a threshold",
     "emea.answer.exporting": "names and numbers as they are written",

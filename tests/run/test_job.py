@@ -31,6 +31,9 @@ def test_a_run_leaves_what_the_contract_names(
     metrics = read_metrics(tmp_path)
     alignment = (tmp_path / "alignment.tsv").read_bytes()
     assert metrics.pop("alignment_sha256") == hashlib.sha256(alignment).hexdigest()
+    beliefs = hashlib.sha256((tmp_path / "beliefs.npz").read_bytes()).hexdigest()
+    assert metrics.pop("beliefs_sha256") == beliefs
+    assert metrics.pop("decisions_sha256") is None
     assert metrics == json.loads(json.dumps(finite(result.metrics)))
     assert metrics["final"] == result.metrics["final"]
     assert (result.folder, result.header) == (tmp_path, read_header(tmp_path))
