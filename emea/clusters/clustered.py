@@ -1,5 +1,6 @@
 """The entities of one graph or several, with their clusters."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,7 +77,7 @@ class Clustered:
 
     def place(self, entity: int) -> int:
         """Return the place of the graph of an entity."""
-        return int(np.searchsorted(self.starts, entity, side="right")) - 1
+        return bisect_right(self.starts, entity) - 1
 
     def member(self, entity: int) -> Member:
         """Return the graph of an entity, and its id in there."""
