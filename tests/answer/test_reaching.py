@@ -61,6 +61,23 @@ def decided(num_links: int, probs: float) -> Decision:
     return decide(BestAnswer(), answer, NONE, settings, links, least_share=1.0)
 
 
+def test_validation_links_that_are_in_the_answer_are_judged_without_it() -> None:
+    # the beliefs are wrong about the last 8 of the 40 validation links; 50 entities have no link
+    targets = torch.arange(100)
+    targets[32:40] += 100
+    beliefs = Beliefs(targets.unsqueeze(1), torch.full((100, 1), 0.99))
+    labels, links = torch.from_numpy(right_links(50)), right_links(40)
+    settings = ExportSettings(target_precision=0.75)
+    found = decide(BestAnswer(), beliefs, labels, settings, links, least_share=1.0)
+    assert found.reach is not None and found.unseen is not None
+    assert (found.reach.num_judged, found.reach.num_right) == (40, 32)
+    # without the validation links, but with the other labels
+    assert found.unseen.targets[:, 0].tolist() == targets.tolist()
+    is_given = torch.tensor([0.99] * 40 + [1.0] * 10 + [0.99] * 50)
+    assert torch.equal(found.unseen.probs[:, 0], is_given)
+    assert found.answer.targets[:, 0].tolist() == list(range(100))
+
+
 def test_a_handful_of_links_confirms_nothing() -> None:
     few, many, none = decided(4, 0.999), decided(40, 0.999), decided(40, 0.7)
     assert few.reach is not None and many.reach is not None and none.reach is not None

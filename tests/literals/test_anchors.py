@@ -125,6 +125,45 @@ def test_names_that_are_equal_in_both_languages_are_anchors_if_neighbours_agree(
     assert not len(strange.anchors) and strange.probs.max() < 0.5
 
 
+def test_neighbours_raise_right_pairs_and_lower_names_that_are_equal_by_accident() -> (
+    None
+):
+    names = [f"name{number}" for number in range(NUM)]
+    moved = [*names[1:60], names[0], *names[60:]]
+    found = matched(labelled(names, edges(1), "de"), labelled(moved, edges(1), "en"))
+    is_right = found.anchors[:, 0] == found.anchors[:, 1]
+    # without the neighbours, all would have the precision of the kind
+    right, wrong = found.anchor_probs[is_right], found.anchor_probs[~is_right]
+    assert len(right) == NUM - 60 and np.quantile(right, 0.1) > 0.99
+    assert np.median(wrong) < 0.8 < wrong.max() < np.median(right)
+
+
+def test_a_value_counts_less_if_others_of_its_attribute_are_shared() -> None:
+    # four different values of five entities in the source graph, five of six in the target
+    texts = "abcxx", "adeyyf"
+    sides = [[(one, 0, text) for one, text in enumerate(side)] for side in texts]
+    found = matched(*(graph_with_values(len(side), side) for side in sides))
+    assert found.anchors.tolist() == [[0, 0]]
+    assert found.anchor_probs.tolist() == [pytest.approx(0.9 * 4 / 5 * 5 / 6)]
+
+
+def test_votes_of_two_attributes_check_each_other() -> None:
+    # the first attribute of one graph is the second one of the other
+    facts = [
+        [
+            (one, attribute, f"{text}{one}")
+            for one in range(20)
+            for attribute, text in of
+        ]
+        for of in ([(0, "u"), (1, "v")], [(1, "u"), (0, "v")])
+    ]
+    found = matched(*(graph_with_values(20, side) for side in facts))
+    # 20 votes of each kind agree with the other kind; the prior precision counts for 10 votes
+    of_kind = (20 + 10 * 0.9) / (20 + 10)
+    assert len(found.anchors) == 20
+    assert found.anchor_probs == pytest.approx(1 - (1 - of_kind) ** 2, abs=1e-9)
+
+
 RUSSIAN = ["Новосибирск", "Екатеринбург", "Краснодар", "Владивосток"]
 LATIN = ["Novosibirsk", "Yekaterinburg", "Krasnodar", "Vladivostok"]
 

@@ -13,7 +13,13 @@ from emea.data.graph_pair import GraphPair
 from emea.literals.match_literals import EqualLiterals
 from emea.literals.settings import EqualLiteralsSettings
 from emea.matching.beliefs import Matching
-from emea.rules.negative_evidence import LEAST_FUNCTIONALITY, lowered
+from emea.rules.negative_evidence import (
+    LEAST_FUNCTIONALITY,
+    Difference,
+    NegativeEvidence,
+    lowered,
+)
+from emea.rules.subsumption import Subsumption
 
 NAMES = ("name", "born", "phone", "tag")
 Person = dict[str, list[str]]
@@ -138,6 +144,70 @@ def test_what_a_difference_is_worth(seed: int, noise: float) -> None:
             ):
                 product *= factor
         assert value == pytest.approx(math.log(product), abs=1e-9)
+
+
+NAME, BORN, PHONE = 1, 2, 3
+"""Attributes in the extended graphs, after the relation of the edges."""
+
+
+def named(*values: dict[str, str]) -> list[Person]:
+    return [{name: [text] for name, text in one.items()} for one in values]
+
+
+def evidence_of(sources: list[Person], targets: list[Person]) -> NegativeEvidence:
+    negative = reasoner_of(sources, targets).negative
+    assert negative is not None
+    return negative
+
+
+def compared_attributes(
+    inclusions: dict[tuple[int, int], tuple[float, float]],
+) -> set[tuple[int, int]]:
+    """The attributes whose differences are estimated, with these inclusions of attributes."""
+    sources = named(*({"name": f"n{n}", "born": f"b{n}"} for n in range(9)))
+    negative = evidence_of(sources, sources)
+    num = 2 * (1 + len(NAMES))
+    both = torch.tensor([inclusions[key] for key in sorted(inclusions)]).double()
+    keys = torch.tensor([one * num + other for one, other in sorted(inclusions)])
+    pairs = torch.arange(9).repeat(2, 1).T
+    probs = torch.full((9,), 0.9, dtype=torch.float64)
+    found = negative.differences(Subsumption(keys, *both.T, num), pairs, probs)
+    return {(one.relation, one.target_relation) for one in found}
+
+
+def test_attributes_are_compared_if_each_is_the_best_of_the_other() -> None:
+    own = {(NAME, NAME): (0.9, 0.9), (BORN, BORN): (0.6, 0.6)}
+    assert compared_attributes(own) == {(NAME, NAME), (BORN, BORN)}
+    # the name is the best counterpart of the birth, which is not the best one of the name
+    assert compared_attributes({**own, (BORN, NAME): (0.8, 0.8)}) == {(NAME, NAME)}
+    assert compared_attributes({**own, (NAME, BORN): (0.8, 0.8)}) == {(NAME, NAME)}
+
+
+def test_attributes_of_which_none_includes_the_other_are_not_compared() -> None:
+    assert compared_attributes(
+        {(NAME, NAME): (0.9, 0.9), (BORN, BORN): (0.0, 0.0)}
+    ) == {(NAME, NAME)}
+
+
+def test_a_value_that_is_in_another_attribute_does_not_differ() -> None:
+    # row by row: it differs; the target has it elsewhere; the source has that of the target
+    sources = named(
+        {"name": "Ada", "born": "1"},
+        {"name": "Bob", "born": "2"},
+        {"name": "Cy", "born": "Cyril"},
+    )
+    targets = named(
+        {"name": "Eve", "born": "1"},
+        {"name": "Robert", "born": "Bob"},
+        {"name": "Cyril", "born": "3"},
+    )
+    negative = evidence_of(sources, targets)
+    three = torch.arange(3)
+    rows, agree, _ = negative._compared(NAME, NAME, three, three)
+    assert rows.tolist() == [0, 1, 2] and agree.tolist() == [0.0, 1.0, 1.0]
+    one = Difference(NAME, NAME, agreement=0.9, factor=0.25)
+    logs = negative.log_factors([one], three, three)
+    assert logs.tolist() == pytest.approx([math.log(0.25), 0.0, 0.0])
 
 
 def test_factors_multiply_the_odds() -> None:

@@ -298,6 +298,12 @@ def test_a_nested_restriction_has_the_outer_property(tmp_path: Path) -> None:
     assert edges(read(tmp_path / "a.ttl", OWN + text)) == {("Car", "hasPart", "Steel")}
 
 
+def test_a_restriction_of_an_inverse_property_leads_nowhere(tmp_path: Path) -> None:
+    inverse = "[ a owl:Restriction ; owl:onProperty [ owl:inverseOf :hasPart ] ;"
+    text = f":Steel rdfs:subClassOf {inverse} owl:someValuesFrom :Car ] ."
+    assert edges(read(tmp_path / "a.ttl", OWN + text)) == set()
+
+
 def test_the_ends_of_a_property_have_no_edges_of_restrictions(tmp_path: Path) -> None:
     union = f"[ a owl:Class ; owl:unionOf ( :Car {restriction('madeOf', ':Steel')} ) ]"
     graph = read(tmp_path / "a.ttl", f"{OWN}:hasPart rdfs:domain {union} .")
