@@ -19,6 +19,8 @@ from emea.record.run_record import read_series
 
 from ..sweeping import TINY, called_here
 
+pytestmark = pytest.mark.slow
+
 PROMISED = Path(__file__).with_name("mlflow.txt")
 
 MACHINE = ("tag gpu",)
