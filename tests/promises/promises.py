@@ -267,8 +267,8 @@ LOGGING = ("info", "warning", "error", "print", "append")
 """Functions whose first argument users read."""
 
 SPOKEN = (
-    *("cli/align.py", "em/em_callback.py", "record/earlier_runs.py"),
-    *("run/judgement.py", "run/observer.py", "run/sweep.py", "answer/decision.py"),
+    *("answer/decision.py", "answer/summary.py", "cli/align.py", "em/em_callback.py"),
+    *("record/earlier_runs.py", "run/judgement.py", "run/observer.py", "run/sweep.py"),
 )
 """Modules whose sentences are logged or printed after the run, apart from errors."""
 
