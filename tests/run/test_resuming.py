@@ -408,8 +408,14 @@ def wait_for(process: subprocess.Popen[bytes], folder: Path, num_fits: int) -> N
         time.sleep(0.003)
 
 
+MOMENTS = (
+    *range(5),
+    *(pytest.param(moment, marks=pytest.mark.nightly) for moment in range(5, 10)),
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", range(10))
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_killed_at_ten_random_moments_it_ends_the_same(
     moment: int, whole: Path, tmp_path: Path
 ) -> None:
