@@ -296,7 +296,7 @@ def quick_form(words: list[str]) -> list[str]:
         kept = [word for word in kept if not word.startswith("data.")]
     kept = [word.replace("em=none,", "em=") for word in kept]  # it has other settings
     short = list(SHORT)
-    if "em=none" in words:
+    if {"em=none", "variant=lightea_published"} & set(words):  # both have no EM
         short = [word for word in SHORT if "iteration" not in word]
     if "method=paris" in words:
         short = [word for word in short if not word.startswith(("model.", "em."))]

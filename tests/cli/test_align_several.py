@@ -129,7 +129,7 @@ def test_one_clustering_is_better_than_pairs(num_graphs: int, tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("num_graphs", [3, 5])
+@pytest.mark.parametrize("num_graphs", [3, pytest.param(5, marks=pytest.mark.nightly)])
 def test_one_clustering_of_dbp15k_is_better_than_pairs(
     num_graphs: int, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ def write_versions(
         folder,
         folder / "run",
         "em.iterations=2",
+        "em.tolerance=0",
         "--test-links",
         str(folder / "test.tsv"),
     )

@@ -65,8 +65,8 @@ def test_of_repeated_operations_some_are_chosen() -> None:
     "em",
     [
         pytest.param("none", marks=pytest.mark.slow),
-        pytest.param("one_to_one", marks=pytest.mark.slow),
-        # the same files as with em=one_to_one, and less state
+        # minutes each; they write the same files as em=none, with more state
+        pytest.param("one_to_one", marks=pytest.mark.nightly),
         pytest.param("paper", marks=pytest.mark.nightly),
         pytest.param("dual", marks=pytest.mark.nightly),
     ],
@@ -108,6 +108,7 @@ def test_kills_of_a_local_update(
         for version in ("old", "new")
     )
     settings = [
+        "ensemble=none",  # an ensemble is always computed again as a whole
         "em.iterations=1",
         "model.encoder.dim=32",
         "model.encoder.output_dim=32",

@@ -34,6 +34,9 @@ HIERARCHICAL = re.compile(r"(?:https?|ftp|file)://")
 UNUSABLE = re.compile(r'[\x00-\x1f<>"]')
 """Characters that show that an IRI is not closed. Such a statement cannot be read."""
 
+STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+"""A percent sign that does not begin an encoded character."""
+
 IRI_MARKS = "/:?#@!$&'()*+,;=%~"
 
 RELATIVE = "relative IRIs"
@@ -201,7 +204,8 @@ def resolved(base: str, name: str) -> str:
     try:
         return NamedNode(full).value
     except ValueError:
-        return quote(full, safe=IRI_MARKS)
+        encoded = STRAY_PERCENT.sub("%25", full)
+        return quote(encoded, safe=IRI_MARKS)
 
 
 def found_place(path: Path, text: str, opened: Opened) -> Place | None:

@@ -6,6 +6,7 @@ import pytest
 
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.link_file import read_link_file
+from emea.data.formats.repairs import resolved
 from emea.data.formats.settings import GraphForm
 from emea.data.formats.triple_collector import SAME_AS
 from emea.errors import DataError
@@ -169,3 +170,7 @@ def test_relative_datatypes_are_resolved(
     assert graph.attributes.kind(0).datatype == f"{BASE}type"
     assert "read with repairs: 1 relative IRI" in caplog.text
     assert "The first is 'type' in line 1" in caplog.text
+
+
+def test_a_stray_percent_sign_of_a_relative_iri_is_encoded() -> None:
+    assert resolved("http://a.org/", "50%tp/é%20") == "http://a.org/50%25tp/%C3%A9%20"
