@@ -13,9 +13,12 @@ from emea.config.composition import composed
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.counterparts import (
+    Estimate,
     Share,
-    estimated_share,
+    adjusted_count,
+    admitting_errors,
     masked_copies,
+    near_mean,
     pooled,
     truncated,
     weighted_examples,
@@ -28,6 +31,27 @@ from emea.run.job import run_job
 
 from ..matching.random_tables import pairs_of
 from .test_match_model import NUM_SOURCE, NUM_TARGET, random_features
+
+
+def estimated_share(
+    every: torch.Tensor, linked: torch.Tensor, masked: torch.Tensor
+) -> Estimate:
+    """The estimate that an interval begins with."""
+    return admitting_errors(adjusted_count(every, linked, masked))
+
+
+def test_the_estimate_stays_near_the_mean_and_the_interval_does_not() -> None:
+    every, linked, masked = (
+        torch.full((size,), prob, dtype=torch.float64)
+        for size, prob in ((100, 0.5), (20, 0.9), (20, 0.3))
+    )
+    counted = adjusted_count(every, linked, masked)
+    assert counted[:2] == pytest.approx((0.5, 1 / 3))
+    variance = 22**-2  # without a variance of the bootstrap
+    near = (0.5 / 0.01 + 1 / 3 / variance) / (1 / 0.01 + 1 / variance)
+    assert near_mean(counted).mean == pytest.approx(near)
+    wide = admitting_errors(counted)
+    assert wide.mean < near and wide.deviation > near_mean(counted).deviation
 
 
 def random_examples(seed: int, num: int = 7, width: int = 4) -> Choices:
