@@ -302,6 +302,18 @@ def cuda() -> Any:
     return torch.device("cuda")
 
 
+@pytest.fixture(params=["triton", "torch"])
+def cuda_kernels(
+    request: pytest.FixtureRequest, cuda: Any, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """The CUDA device, with Triton kernels and with torch's operations only."""
+    from emea.kernels import choice
+
+    monkeypatch.setattr(choice._Switch, "allows_compiled", request.param == "triton")
+    assert choice.kernels_of(cuda) == request.param
+    return cuda
+
+
 @pytest.fixture
 def interpreted() -> Callable[..., None]:
     """Runs code in a process that interprets Triton kernels on the CPU; skips without Triton."""

@@ -8,8 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from emea.kernels import choice
-
 
 class LargestOutput(TorchDispatchMode):
     """Records how many elements the outputs of all operations hold."""
@@ -33,16 +31,6 @@ class LargestOutput(TorchDispatchMode):
 def largest_output() -> type[LargestOutput]:
     """A context in which the size of every operation's output is watched."""
     return LargestOutput
-
-
-@pytest.fixture(params=["triton", "torch"])
-def cuda_kernels(
-    request: pytest.FixtureRequest, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
-) -> torch.device:
-    """The CUDA device, with Triton kernels and with torch's operations only."""
-    monkeypatch.setattr(choice._Switch, "allows_compiled", request.param == "triton")
-    assert choice.kernels_of(cuda) == request.param
-    return cuda
 
 
 @pytest.fixture
